@@ -136,6 +136,8 @@ export interface Drop {
   readonly versionNumber: number
   readonly isProtected: boolean
   readonly isPreview: boolean
+  /** Only members of the drop's organisation may look. */
+  readonly isForMembers: boolean
 }
 
 /**

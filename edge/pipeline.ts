@@ -16,6 +16,7 @@ import type { Answers } from './processes/answers.ts'
 import type { Classify } from './gate/classify.ts'
 import type { Drop, Exchange, Intent, SiteIndex } from './context.ts'
 import { checkState } from './gate/state.ts'
+import type { PreviewGate } from './gate/members.ts'
 import { UNLOCK_PATH, type Unlock } from './gate/unlock.ts'
 import { ICON_PATH } from './processes/icon.ts'
 import { locate } from './locate/locate.ts'
@@ -30,6 +31,7 @@ import type { Sites } from './store/sites.ts'
 export interface PipelineDependencies {
   readonly classify: Classify
   readonly unlock: Unlock
+  readonly members: PreviewGate
   readonly sites: Sites
   readonly representations: Representations
   readonly answers: Answers
@@ -46,7 +48,7 @@ const MAX_UNLOCK_BYTES = 8192
 const MAX_REPORTED = 1000
 
 export function createPipeline(dependencies: PipelineDependencies): (exchange: Exchange) => void {
-  const { classify, unlock, sites, representations, answers, proxy, views, clock, log } = dependencies
+  const { classify, unlock, members, sites, representations, answers, proxy, views, clock, log } = dependencies
 
   function walk(exchange: Exchange): Done {
     const destination = classify(exchange)
@@ -82,6 +84,11 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
     const verdict = checkState(route, clock.now())
     if (verdict.kind === 'closed') return answers.closed(exchange, verdict.page)
     if (isAttempt) return attemptUnlock(exchange, drop)
+    return drop.isForMembers ? admit({ members, answers }, exchange, drop, enter) : enter(exchange, drop)
+  }
+
+  function enter(exchange: Exchange, drop: Drop): Done {
+    const { route } = drop
     if (drop.isProtected && !unlock.isUnlocked(route, exchange.header('cookie')))
       return answers.locked(exchange, drop, { work: unlock.workFor(route, exchange) })
 
@@ -152,6 +159,32 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
     } catch (error) {
       fail(exchange, error)
     }
+  }
+}
+
+/** Lets members of the drop's organisation into a preview that only they may see. */
+function admit(
+  { members, answers }: Pick<PipelineDependencies, 'members' | 'answers'>,
+  exchange: Exchange,
+  drop: Drop,
+  enter: (exchange: Exchange, drop: Drop) => Done,
+): Done {
+  const admission = members.admission(drop, exchange)
+  switch (admission.kind) {
+    case 'member':
+      return enter(exchange, drop)
+    case 'ask':
+      return members
+        .isMembers(drop, admission.bearer, exchange.ip)
+        .then((isMember) => (isMember ? enter(exchange, drop) : answers.closed(exchange, 'unknown')))
+    case 'enter':
+      return answers.unlocked(exchange, drop, admission)
+    case 'sign-in':
+      return answers.signIn(exchange, admission.location)
+    case 'stranger':
+      return answers.closed(exchange, 'unknown')
+    default:
+      return admission satisfies never
   }
 }
 

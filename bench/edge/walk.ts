@@ -7,6 +7,7 @@ import v8 from 'node:v8'
 import { createAnswers } from '../../edge/processes/answers.ts'
 import { createClassify } from '../../edge/gate/classify.ts'
 import type { Exchange, HeaderList, ServedSite } from '../../edge/context.ts'
+import { createPreviewGate } from '../../edge/gate/members.ts'
 import { createUnlock } from '../../edge/gate/unlock.ts'
 import { indexManifest } from '../../edge/locate/site-index.ts'
 import { createPipeline } from '../../edge/pipeline.ts'
@@ -155,8 +156,9 @@ const routes: Routes = {
 const unlock = createUnlock({ secrets, proofOfWork: createProofOfWork(secrets), clock: systemClock, tell() {} })
 const proxy = createProxy({ controlUrls: ['http://127.0.0.1:9'], publicHost: 'localhost' })
 const pipeline = createPipeline({
-  classify: createClassify({ routes, serviceHost: 'localhost', sitesDomain: 'localhost' }),
+  classify: createClassify({ routes, serviceHost: 'localhost', sitesDomain: 'localhost', secrets }),
   unlock,
+  members: createPreviewGate({ secrets, clock: systemClock, baseUrl: BASE_URL, ask: async () => false }),
   sites: createSites(blobs, indexManifest),
   representations: createRepresentations({
     blobs,

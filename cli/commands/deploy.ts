@@ -36,7 +36,7 @@ export const deploy: Command = {
   name: 'deploy',
   summary: 'Publish a folder, a page, a document or a .zip',
   usage:
-    'deploy [folder|file] [--slug <slug>] [--message <text>] [--spa] [--include <pattern>] [--purge] [--dry-run] [--yes]',
+    'deploy [folder|file] [--slug <slug>] [--message <text>] [--spa] [--include <pattern>] [--preview <name>] [--purge] [--dry-run] [--yes]',
   options: {
     slug: { type: 'string', value: 'slug', help: 'Publish to this drop of yours; made if it is free' },
     message: { type: 'string', value: 'text', help: 'What changed; shown in the list of versions' },
@@ -48,6 +48,7 @@ export const deploy: Command = {
       multiple: true,
       help: 'Publish these although they look like secrets or usually stay at home',
     },
+    preview: { type: 'string', value: 'name', help: 'Publish to the preview of this name; what is live stays' },
     purge: { type: 'boolean', help: 'Also remove everything older: versions, their previews and kept files' },
     'purge-all': { type: 'boolean', help: 'The same, and named previews' },
     'dry-run': { type: 'boolean', help: 'Compare with what is live, publish nothing' },
@@ -81,12 +82,19 @@ export const deploy: Command = {
 function uploadOptions(args: Arguments): UploadOptions {
   if (args.flag('spa') && args.flag('no-spa')) throw usageError('--spa and --no-spa exclude each other.')
   const message = args.text('message')
+  const preview = args.text('preview')
   return {
     ...(message === undefined ? {} : { message }),
     allowSecrets: args.texts('include').length > 0,
+    ...(preview === undefined ? {} : { preview }),
     ...(args.flag('purge-all') ? { purge: 'all' } : args.flag('purge') ? { purge: true } : {}),
     ...(args.flag('spa') ? { spaFallback: true } : args.flag('no-spa') ? { spaFallback: false } : {}),
   }
+}
+
+/** Whether the same content again would change nothing. */
+function isAboutContent({ purge, preview }: UploadOptions): boolean {
+  return purge === undefined && preview === undefined
 }
 
 async function deployFolder(
@@ -140,8 +148,8 @@ async function upload(
     options: { ...options, allowSecrets: folder.allowsSecrets },
   })
   const started = await uploader.start()
-  // What is older goes with a publish, also with one of the same files.
-  if (started.unchanged && options.purge === undefined) {
+  // What is older goes with a publish, also with one of the same files; a preview shows what is live, too.
+  if (started.unchanged && isAboutContent(options)) {
     await applySettings(context, site, options)
     return undefined
   }
@@ -186,7 +194,7 @@ async function publishFile(
   const remembered = project.find(name)
   const isLive =
     remembered?.id === site.id && remembered.sha256 === sha256 && remembered.version_id === site.live_version_id
-  if (isLive && options.purge === undefined) {
+  if (isLive && isAboutContent(options)) {
     return { site: await applySettings(context, site, options), version: undefined }
   }
   // What is in a .zip, the service sees first; it keeps back what looks like a secret.
@@ -194,6 +202,7 @@ async function publishFile(
     ...(options.message === undefined ? {} : { message: options.message }),
     ...(options.allowSecrets ? { allow_secrets: 'true' } : {}),
     ...(options.purge === undefined ? {} : { purge: String(options.purge) }),
+    ...(options.preview === undefined ? {} : { preview: options.preview }),
     ...(source.kind === 'zip' || isPageFormat(fileKindOf(source.path)) ? {} : { as: 'document' }),
   })
   const version = await context.api.call<Version>(
@@ -201,7 +210,7 @@ async function publishFile(
     `${sitePath(site.id)}/${source.kind === 'zip' ? 'upload-bundle' : 'upload'}`,
     { ...form, timeoutMs: PUBLISH_TIMEOUT_MS },
   )
-  if (remembered === undefined || remembered.id === site.id)
+  if (options.preview === undefined && (remembered === undefined || remembered.id === site.id))
     await project.remember({ id: site.id, slug: site.slug, sha256, version_id: version.version_id }, name)
   return { site: await applySettings(context, site, options), version }
 }
@@ -368,19 +377,21 @@ function report({ terminal }: Context, { site, version }: Outcome): void {
     terminal.note(`Warning: ${plain(place + warning.message + more)}`)
   }
   noteBlocked(terminal, 'Not published', version?.report?.blocked ?? [])
+  const preview = version?.preview ?? null
   if (version === undefined) terminal.note('Nothing has changed; the live version stays.')
   else
     terminal.note(
-      `Version ${version.version_number} is live: ${countOf(version.file_count, 'file')}, ${bytesInWords(version.byte_size)}`,
+      `Version ${version.version_number} is ${preview === null ? 'live' : `at the preview ${preview}`}: ${countOf(version.file_count, 'file')}, ${bytesInWords(version.byte_size)}`,
     )
   const kept = version?.report?.kept
   if (kept?.until != null)
     terminal.note(
       `${countOf(kept.files, 'file')} of former versions stay reachable until ${kept.until.slice(0, 10)}; --purge ends that.`,
     )
-  terminal.print(site.url)
+  const url = preview === null ? site.url : (version?.preview_url ?? site.url)
+  terminal.print(url)
   const data: Deployed = {
-    url: site.url,
+    url,
     id: site.id,
     slug: site.slug,
     unchanged: version === undefined,

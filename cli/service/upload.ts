@@ -35,6 +35,8 @@ export interface UploadOptions {
   readonly allowSecrets?: boolean
   /** What is older goes with it; `all`: named previews too. */
   readonly purge?: true | 'all'
+  /** The name of a preview, instead of going live. */
+  readonly preview?: string
 }
 
 export interface Started {
@@ -70,6 +72,7 @@ export function createUploader({ api, configDir, siteId, files, options }: Uploa
     ...(options.spaFallback === undefined ? {} : { spa_fallback: options.spaFallback }),
     ...(options.allowSecrets ? { allow_secrets: true } : {}),
     ...(options.purge === undefined ? {} : { purge: options.purge }),
+    ...(options.preview === undefined ? {} : { preview: options.preview }),
   }
   const memory = memoryOf(configDir, siteId, request)
 

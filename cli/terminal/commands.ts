@@ -6,7 +6,7 @@ import { deploy } from '../commands/deploy.ts'
 import { dev } from '../commands/dev.ts'
 import { domains } from '../commands/domains.ts'
 import { drop } from '../commands/drop.ts'
-import { exportAll, list, open, password, rollback, versions } from '../commands/drops.ts'
+import { exportAll, list, open, password, previews, promote, rollback, versions } from '../commands/drops.ts'
 import { diff, init, link, unlink } from '../commands/linking.ts'
 import { login } from '../commands/login.ts'
 import { deleteDrop, keep, rename, settings, stats } from '../commands/manage.ts'
@@ -26,6 +26,8 @@ export const commands: readonly Command[] = [
   open,
   versions,
   rollback,
+  promote,
+  previews,
   settings,
   password,
   domains,

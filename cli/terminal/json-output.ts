@@ -33,6 +33,8 @@ export interface Version {
   readonly message?: string
   readonly url?: string
   readonly preview_url?: string | null
+  /** The named preview that it was published to; null where it went live. */
+  readonly preview?: string | null
   readonly report?: {
     readonly warnings: readonly Warning[]
     /** Files that looked like secrets and were not published. */
@@ -51,6 +53,16 @@ export interface VersionEntry extends Version {
     readonly by: string | null
     readonly from_version_number: number | null
   }[]
+}
+
+export interface Preview {
+  readonly name: string
+  readonly url: string | null
+  readonly version_id: string
+  readonly version_number: number
+  readonly live: boolean
+  readonly published_at: string
+  readonly expires_at: string
 }
 
 /** `deploy --json`. */

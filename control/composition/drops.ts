@@ -1,5 +1,6 @@
 /** Drops: what is published, where, and how the edges hear of it. */
 import path from 'node:path'
+import { previewLabelOf } from '../../shared/secrets/previews.ts'
 import { READS_KEPT_FILES } from '../../shared/contracts/live-edges.ts'
 import { createAnonymous, type Anonymous } from '../drops/anonymous/anonymous.ts'
 import { createBotCheck, type BotCheck } from '../drops/anonymous/bot-check.ts'
@@ -12,6 +13,7 @@ import type { Publishing } from '../drops/publishing/contract.ts'
 import { createPublishing } from '../drops/publishing/publishing.ts'
 import { createContentUploads, type ContentUploads } from '../drops/sites/uploads/content-uploads/content-uploads.ts'
 import { createKeptFiles, type SiteKeptFiles } from '../drops/sites/kept/kept-files.ts'
+import { createPreviews, type Previews } from '../drops/sites/kept/previews.ts'
 import { createRefreshRoutes, type RefreshRoutes } from '../drops/sites/routing.ts'
 import { createSites, type Sites } from '../drops/sites/sites.ts'
 import { createUploads, type Uploads } from '../drops/sites/uploads/uploads.ts'
@@ -31,6 +33,7 @@ export interface Drops {
   readonly sites: Sites
   readonly versions: Versions
   readonly keptFiles: SiteKeptFiles
+  readonly previews: Previews
   readonly uploads: Uploads
   readonly quickPublish: QuickPublish
   readonly contentUploads: ContentUploads
@@ -61,6 +64,7 @@ export function composeDrops(ground: Ground): Drops {
     lifetimes: config,
     now: () => clock.now(),
     domainRoutes: domains.routesOf,
+    previewLabels: (siteId, number) => previewLabelOf(secrets, siteId, number),
   })
   const keptFiles = createKeptFiles({
     clock,
@@ -80,6 +84,7 @@ export function composeDrops(ground: Ground): Drops {
     sites,
     versions,
     keptFiles,
+    previews: createPreviews({ sql, clock, routing, refreshRoutes, sites, versions, config }),
     uploads: createUploads({
       sql,
       clock,

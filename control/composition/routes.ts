@@ -8,6 +8,7 @@ import { statusRoutes } from '../doors/status/routes.ts'
 import { anonymousRoutes } from '../drops/anonymous/routes.ts'
 import { domainRoutes } from '../drops/domains/routes.ts'
 import { galleryRoutes } from '../drops/gallery/routes.ts'
+import { namedPreviewRoutes } from '../drops/sites/kept/routes.ts'
 import { contentUploadRoutes } from '../drops/sites/uploads/content-uploads/routes.ts'
 import { siteRoutes } from '../drops/sites/routes.ts'
 import { createApiRoutes } from '../ground/http/api.ts'
@@ -43,6 +44,7 @@ export function allRoutes(services: Services, dashboard: Dashboard): Route[] {
   const api = [
     ...anonymousRoutes({ apiRoute, ...services }),
     ...siteRoutes({ apiRoute, authenticate, ...services, countDomains: services.domains.count }),
+    ...namedPreviewRoutes({ apiRoute, ...services }),
     ...contentUploadRoutes(services),
     ...domainRoutes({ apiRoute, ...services }),
     ...organisationRoutes({ apiRoute, ...services }),

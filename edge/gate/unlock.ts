@@ -205,7 +205,7 @@ function clearedCookie(): string {
 }
 
 /** The values of one name: a browser may send two, and the right one counts; more are never an accident. */
-function cookieValues(header: string, name: string): string[] {
+export function cookieValues(header: string, name: string): string[] {
   const values: string[] = []
   for (let start = 0; start < header.length && values.length < MAX_COOKIE_VALUES;) {
     const mark = header.indexOf(';', start)

@@ -24,7 +24,9 @@ export interface Answers {
   error(exchange: Exchange, status: number, about?: { drop?: Drop; id?: string | undefined }): void
   /** The unlock page; with a form and its outcome: again, after an attempt. */
   locked(exchange: Exchange, drop: Drop, lock: Lock): void
-  unlocked(exchange: Exchange, drop: Drop, outcome: Extract<UnlockOutcome, { kind: 'unlocked' }>): void
+  unlocked(exchange: Exchange, drop: Drop, outcome: { setCookie: string; location: string }): void
+  /** To the service's host, where the visitor says who they are. */
+  signIn(exchange: Exchange, location: string): void
   redirect(exchange: Exchange, drop: Drop, status: number, location: string): void
   /** The whole host has another name now. */
   moved(exchange: Exchange, host: string): void
@@ -90,6 +92,9 @@ export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Ans
     unlocked(exchange, drop, { location, setCookie }) {
       const own = ['location', location, 'set-cookie', setCookie, 'cache-control', 'private, no-store']
       exchange.send(303, [...own, ...SAFE, ...versionOf(drop), ...EMPTY], undefined)
+    },
+    signIn(exchange, location) {
+      exchange.send(302, ['location', location, 'cache-control', 'no-store', ...SAFE, ...EMPTY], undefined)
     },
     redirect(exchange, drop, status, location) {
       let headers = ofRedirects.get(drop)

@@ -20,12 +20,14 @@ import { rotateTicketKeys, ticketKeys } from '../accept/tickets.ts'
 import { createClassify, createServiceTest } from '../gate/classify.ts'
 import type { EdgeConfig } from '../config.ts'
 import { startDelayMeter } from './delay-meter.ts'
+import { createPreviewGate } from '../gate/members.ts'
 import { createUnlock, type Unlock } from '../gate/unlock.ts'
 import { indexManifest } from '../locate/site-index.ts'
 import { isPing, type Counters, type Ping, type ToPrimary, type ToWorker } from './messages.ts'
 import { createPipeline } from '../pipeline.ts'
 import { createRepresentations } from './representations.ts'
 import { createSnippets } from '../rewrite/snippets.ts'
+import { createMemberQuestion } from '../send/member-question.ts'
 import { createRequestLog, type RequestLog } from '../send/request-log.ts'
 import { createProxy, type Proxy } from '../send/proxy.ts'
 import { createViews, type Views } from '../send/views.ts'
@@ -90,8 +92,14 @@ function assemble(config: EdgeConfig, log: Log): Parts {
     tell: (attempt) => tell({ type: 'attempt', attempt }),
   })
   const pipeline = createPipeline({
-    classify: createClassify({ routes, serviceHost: config.serviceHost, sitesDomain: config.sitesDomain }),
+    classify: createClassify({ routes, serviceHost: config.serviceHost, sitesDomain: config.sitesDomain, secrets }),
     unlock,
+    members: createPreviewGate({
+      secrets,
+      clock,
+      baseUrl: config.baseUrl,
+      ask: createMemberQuestion(config.controlUrls, new URL(config.baseUrl).host),
+    }),
     sites: createSites(blobs, indexManifest),
     representations: createRepresentations({ blobs, cache, snippets: createSnippets({ baseUrl: config.baseUrl }) }),
     answers: createAnswers({ baseUrl: config.baseUrl, publicPort: config.publicPort, log }),

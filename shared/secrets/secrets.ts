@@ -25,6 +25,8 @@ export type Purpose =
   | 'oauth-client'
   | 'content-upload'
   | 'password-tag'
+  | 'preview-label'
+  | 'preview-pass'
 
 export interface Secrets {
   /** Authenticated encryption (AES-256-GCM); `context` must be given again to open it. */

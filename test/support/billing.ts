@@ -43,6 +43,7 @@ export async function createBillingFixture({ configured = true } = {}) {
     sitesDomain: config.sitesDomain,
     lifetimes: config,
     now: clock.now,
+    previewLabels: () => '1-aaaaaaaaaaaa',
     domainRoutes: async () => [],
   })
   // Nothing is published here.
@@ -56,6 +57,7 @@ export async function createBillingFixture({ configured = true } = {}) {
     refreshRoutes,
     sites,
     keptFiles,
+    previews: keptFiles,
     enqueueMail,
     domains,
     closeUnverified: async () => ({ value: 0, changes: NO_CHANGES }),

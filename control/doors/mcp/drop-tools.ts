@@ -7,6 +7,7 @@ import { MAX_NAME_CHARS, MAX_PASSWORD_CHARS } from '../../../shared/contracts/li
 import type { Manifest } from '../../../shared/contracts/manifest.ts'
 import type { ApiDomain, ApiSingleDomain } from '../../drops/domains/schemas.ts'
 import type { SitePatch, ApiSite } from '../../drops/sites/schemas.ts'
+import { previewAccesses } from '../../drops/sites/rules.ts'
 import { decodeText } from '../../drops/publishing/files/text-encoding.ts'
 import { uploadedFiles } from '../../drops/sites/versions/uploaded-files.ts'
 import { defineTool, type Answer, type Call, type Tool } from './tool.ts'
@@ -121,6 +122,7 @@ const settings = defineTool({
     spa_fallback: z.boolean().optional().describe('Unknown paths show index.html'),
     gallery: z.boolean().optional().describe('Show in the public gallery'),
     stays_live: z.boolean().optional().describe('Stay live when the paid plan ends; now, if paused'),
+    previews: z.enum(previewAccesses).optional().describe('Who may see versions that are not live'),
     keep_old_files_days: z
       .int()
       .min(0)
@@ -183,6 +185,38 @@ const domain = defineTool({
   },
 })
 
+const previewsTool = defineTool({
+  name: 'service_previews',
+  description: 'Named previews of a drop: list them, make one live, or remove one.',
+  hints: 'changes',
+  input: { id, action: z.enum(['list', 'promote', 'remove']), name: z.string().optional() },
+  output: { previews: z.array(z.unknown()).optional() },
+  async run({ id: drop, action, name }, { actor, services }) {
+    const siteId = await services.sites.findId(actor, drop)
+    if (action === 'list') {
+      const all = await services.previews.list(actor, siteId)
+      return {
+        facts: {
+          previews: all.map(({ name: called, url, version_number, published_at, expires_at }) => ({
+            name: called,
+            url,
+            version: version_number,
+            published_at,
+            expires_at,
+          })),
+        },
+      }
+    }
+    if (name === undefined) throw errors.invalidRequest('name: send the name of the preview.')
+    if (action === 'remove') {
+      await services.previews.remove(actor, siteId, name)
+      return { facts: { removed: name } }
+    }
+    const { value } = await services.previews.promote(actor, siteId, name)
+    return { facts: { url: value.url, version: value.version_number, live: true } }
+  },
+})
+
 const CONFIRM = 'confirm'
 
 /** Asked through the client where it can ask; elsewhere the hint makes hosts ask, and the description the model. */
@@ -223,7 +257,7 @@ function askBeforeDeleting(drop: ApiSite, { request }: Call): Answer | undefined
   })
 }
 
-export const dropTools: readonly Tool[] = [list, read, versionsTool, promote, settings, domain, remove]
+export const dropTools: readonly Tool[] = [list, read, versionsTool, promote, previewsTool, settings, domain, remove]
 
 /** What an assistant wants to know of a drop; what is as usual is left out. */
 export function dropFacts(drop: ApiSite): Record<string, unknown> {

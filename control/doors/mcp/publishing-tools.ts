@@ -12,7 +12,7 @@ import { formatOfText } from '../../drops/publishing/files/pasted-text.ts'
 import type { QuickContent, QuickFile, QuickPublished } from '../../drops/sites/versions/quick-publish.ts'
 import type { Propagated } from '../../drops/sites/sites.ts'
 import { parse } from '../../ground/http/api.ts'
-import { purge as purgeField } from '../../drops/sites/schemas.ts'
+import { previewName, purge as purgeField } from '../../drops/sites/schemas.ts'
 import { sideBySide } from '../../../shared/values/side-by-side.ts'
 import { decodeContent } from './arguments.ts'
 import { aboutClocks } from './drop-tools.ts'
@@ -38,6 +38,7 @@ const purge = z
   .union([z.boolean(), z.literal('all')])
   .optional()
   .describe('Also remove everything older; "all": named previews too')
+const preview = previewName.optional().describe('Publish to the preview of this name instead of going live')
 
 const placeFields = {
   slug: z
@@ -67,6 +68,7 @@ const publishPage = defineTool({
     allow_secrets: allowSecrets,
     message,
     purge,
+    preview,
   },
   output: publishedFacts,
   async run({ content, format, upload, if_version, allow_secrets, purge: ends, ...rest }, call) {
@@ -89,7 +91,7 @@ const publishFiles = defineTool({
   name: 'service_publish_files',
   description: 'Publish a whole site as one version. index.html must be at the root.',
   hints: 'changes',
-  input: { files: files.min(1), ...placeFields, allow_secrets: allowSecrets, message, purge },
+  input: { files: files.min(1), ...placeFields, allow_secrets: allowSecrets, message, purge, preview },
   output: publishedFacts,
   async run({ files: sent, if_version, allow_secrets, purge: ends, ...rest }, call) {
     return published(call, sent.length, (progress) =>
@@ -119,9 +121,13 @@ const editFiles = defineTool({
     allow_secrets: allowSecrets,
     message,
     purge,
+    preview,
   },
   output: publishedFacts,
-  async run({ id, put = [], delete: remove = [], if_version, allow_secrets, message: said, purge: ends }, call) {
+  async run(
+    { id, put = [], delete: remove = [], if_version, allow_secrets, message: said, purge: ends, preview: named },
+    call,
+  ) {
     if (put.length + remove.length === 0) throw errors.invalidRequest('Send files to put, or paths to delete.')
     const siteId = await call.services.sites.findId(call.actor, id)
     return published(call, put.length, (progress) =>
@@ -133,6 +139,7 @@ const editFiles = defineTool({
           allowSecrets: allow_secrets,
           message: said,
           purge: parse(purgeField, ends),
+          preview: named,
           progress,
         }),
       ),
@@ -211,7 +218,8 @@ async function published(
   const drops = await call.services.sites.list(call.actor)
   return {
     facts: {
-      url: site.url,
+      url: version.preview === null ? site.url : (version.preview_url ?? site.url),
+      ...(version.preview === null ? {} : { preview: version.preview, live: false }),
       slug: site.slug,
       id: site.id,
       version: version.version_number,

@@ -10,11 +10,13 @@ import type { ContentUploads } from '../../drops/sites/uploads/content-uploads/c
 import type { QuickPublish } from '../../drops/sites/versions/quick-publish.ts'
 import type { Sites } from '../../drops/sites/sites.ts'
 import type { Versions } from '../../drops/sites/versions/versions.ts'
+import type { Previews } from '../../drops/sites/kept/previews.ts'
 import type { Guide } from './guides.ts'
 
 export interface ToolServices {
   sites: Pick<Sites, 'list' | 'get' | 'findId' | 'patch' | 'choose' | 'delete'>
   versions: Pick<Versions, 'list' | 'requireId' | 'promote' | 'liveManifest'>
+  previews: Pick<Previews, 'list' | 'promote' | 'remove'>
   quickPublish: QuickPublish
   contentUploads: Pick<ContentUploads, 'create' | 'use'>
   domains: Pick<Domains, 'list' | 'add' | 'check' | 'makeMain' | 'remove'>

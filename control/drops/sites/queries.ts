@@ -4,7 +4,7 @@ import type { PublishReport } from './schemas.ts'
 import type { CappedSite, ClockColumns, HeldSlug, RetainedVersion, SiteFacts } from './rules.ts'
 
 const siteFacts = (sql: Sql) => sql`
-  s.id, s.org_id, s.slug, s.name, s.title, s.password_hash, s.password_generation, s.keep_old_files_days,
+  s.id, s.org_id, s.slug, s.name, s.title, s.password_hash, s.password_generation, s.keep_old_files_days, s.previews,
   s.served_manifest_hash, s.served_for, s.kept_files, s.kept_bytes, s.kept_until, s.kept_ends_at, s.analytics, s.spa_fallback,
   s.in_gallery, s.stays_live, s.live_version_id, s.next_version_number, s.expires_at, s.expired_at, s.clock_started_at, s.paused_at, s.taken_down_at,
   s.taken_down_reason, s.deleted_at, s.dns_target, s.created_at, s.updated_at, s.published_at,
@@ -195,6 +195,7 @@ export type SiteChanges = Partial<
     | 'password_hash'
     | 'password_generation'
     | 'keep_old_files_days'
+    | 'previews'
   >
 >
 
@@ -207,11 +208,13 @@ export async function updateSite(sql: Sql, siteId: string, changes: SiteChanges,
 export async function markDeleted(sql: Sql, siteId: string, now: Date): Promise<void> {
   await sql`update sites set deleted_at = ${now}, updated_at = ${now}, live_version_id = null, password_hash = null, claim_hash = null, in_gallery = false where id = ${siteId}`
   await sql`update versions set dropped_at = ${now} where site_id = ${siteId} and dropped_at is null`
+  await sql`delete from previews where site_id = ${siteId}`
 }
 
 export async function retainedVersions(sql: Sql, siteId: string): Promise<RetainedVersion[]> {
   return sql<RetainedVersion[]>`
-    select id, number, manifest_hash from versions where site_id = ${siteId} and dropped_at is null order by number desc`
+    select id, number, manifest_hash from versions
+    where site_id = ${siteId} and dropped_at is null order by number desc`
 }
 
 export interface VersionRow {
@@ -226,11 +229,13 @@ export interface VersionRow {
   report: unknown
   created_at: Date
   created_by_email: string | null
+  /** Published for a named preview, and never live. */
+  is_preview: boolean
 }
 
 export async function listVersions(sql: Sql, siteId: string): Promise<VersionRow[]> {
   return sql<VersionRow[]>`
-    select v.id, v.site_id, v.number, v.manifest_hash, v.byte_size, v.file_count, v.message, v.title, v.report, v.created_at,
+    select v.id, v.site_id, v.number, v.manifest_hash, v.byte_size, v.file_count, v.message, v.title, v.report, v.created_at, v.is_preview,
       coalesce(u.typed_email, u.email) as created_by_email
     from versions v left join users u on u.id = v.created_by
     where v.site_id = ${siteId} and v.dropped_at is null order by v.number desc`
@@ -242,7 +247,10 @@ export async function listVersions(sql: Sql, siteId: string): Promise<VersionRow
  */
 export async function insertVersion(
   sql: Sql,
-  version: Omit<VersionRow, 'report' | 'created_by_email'> & { created_by: string | null },
+  version: Omit<VersionRow, 'report' | 'created_by_email' | 'is_preview'> & {
+    created_by: string | null
+    is_preview?: boolean
+  },
   report: Partial<PublishReport>,
   blobs: readonly string[],
 ): Promise<void> {
@@ -270,8 +278,8 @@ export async function dropOldestVersion(
 ): Promise<{ id: string; byte_size: number } | undefined> {
   const [row] = await sql<{ id: string; byte_size: number }[]>`
     update versions set dropped_at = ${now} where id = (
-      select id from versions where site_id = ${siteId} and dropped_at is null
-        and (select count(*) from versions where site_id = ${siteId} and dropped_at is null) > ${keep}
+      select id from versions where site_id = ${siteId} and dropped_at is null and not is_preview
+        and (select count(*) from versions where site_id = ${siteId} and dropped_at is null and not is_preview) > ${keep}
       order by number limit 1)
     returning id, byte_size`
   return row
@@ -294,6 +302,11 @@ export async function setReport(sql: Sql, versionId: string, report: PublishRepo
   await sql`update versions set report = ${sql.json(report)} where id = ${versionId}`
 }
 
+/** It was live: from here on it counts like any other. */
+export async function markWasLive(sql: Sql, versionId: string): Promise<void> {
+  await sql`update versions set is_preview = false where id = ${versionId} and is_preview`
+}
+
 export async function dropVersion(sql: Sql, versionId: string, now: Date): Promise<void> {
   await sql`update versions set dropped_at = ${now} where id = ${versionId}`
 }
@@ -306,8 +319,8 @@ export async function retainAgain(sql: Sql, versionId: string): Promise<void> {
 /** The bytes of the version that the next publish drops; 0 while it keeps all of them. */
 export async function oldestBytes(sql: Sql, siteId: string, keep: number): Promise<number> {
   const [row] = await sql<{ byte_size: number }[]>`
-    select byte_size from versions where site_id = ${siteId} and dropped_at is null
-      and (select count(*) from versions where site_id = ${siteId} and dropped_at is null) >= ${keep}
+    select byte_size from versions where site_id = ${siteId} and dropped_at is null and not is_preview
+      and (select count(*) from versions where site_id = ${siteId} and dropped_at is null and not is_preview) >= ${keep}
     order by number limit 1`
   return row?.byte_size ?? 0
 }

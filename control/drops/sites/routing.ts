@@ -5,13 +5,18 @@
 import { inOrder, type Sql } from '../../ground/database/sql.ts'
 import type { RoutingTransaction } from '../../ground/routing/changes.ts'
 import { setRoute, type NewRoute } from '../../ground/routing/outbox.ts'
-import { siteHost } from '../../../shared/http/hosts.ts'
+import type { SiteRoute } from '../../../shared/contracts/route-record.ts'
+import { isShortenedPreview, previewHost, siteHost } from '../../../shared/http/hosts.ts'
 import { endKept } from './kept/kept-files.ts'
+import { listPreviews } from './kept/queries.ts'
 import { findSite, lockSite, retainedVersions, retireSlugs, setClock, slugsOf } from './queries.ts'
 import { clockOf, redirectRouteOf, siteRouteOf, sortSlugs, type Lifetimes, type SiteFacts } from './rules.ts'
 
 /** Routes of a site's custom domains; handed in by the domains capability. */
 export type DomainRoutes = (tx: RoutingTransaction, site: SiteFacts) => Promise<NewRoute[]>
+
+/** Labels of previews by version: the part of an address that no one guesses. */
+export type PreviewLabels = (siteId: string, versionNumber: number) => string
 
 export type RefreshRoutes = (tx: RoutingTransaction, siteId: string) => Promise<void>
 
@@ -20,8 +25,10 @@ export function createRefreshRoutes({
   lifetimes,
   now,
   domainRoutes,
+  previewLabels,
 }: {
   sitesDomain: string
+  previewLabels: PreviewLabels
   lifetimes: Lifetimes
   now: () => number
   domainRoutes: DomainRoutes
@@ -44,19 +51,32 @@ export function createRefreshRoutes({
     return { ...site, served_manifest_hash: null, served_for: null }
   }
 
+  /** Previews whose label and slug do not fit into one name have records of their own. */
+  function shortenedPreviews(
+    site: SiteFacts,
+    { host, versions, names = [] }: Omit<SiteRoute, 'v' | 'revision'>,
+  ): NewRoute[] {
+    const labels = [...versions.map(([number]) => previewLabels(site.id, number)), ...names.map(([name]) => name)]
+    return labels
+      .filter((label) => isShortenedPreview(label, site.slug))
+      .map((label) => ({ kind: 'preview', host: previewHost(label, site, sitesDomain), to: host, label }))
+  }
+
   return async (tx, siteId) => {
     // A change that waited for another writes what that one left behind, not what was there before it.
-    const [, found, retained, held] = await inOrder(
+    const [, found, retained, held, named] = await inOrder(
       () => lockSite(tx, siteId),
       () => findSite(tx, siteId),
       () => retainedVersions(tx, siteId),
       () => slugsOf(tx, siteId),
+      () => listPreviews(tx, siteId),
     )
     if (!found) return
     const site = await endKeptOf(tx, await setClockOf(tx, found))
-    const record = siteRouteOf(site, retained, sitesDomain, now())
+    const record = siteRouteOf(site, retained, sitesDomain, now(), named)
     const slugs = sortSlugs(held, site.deleted_at !== null, now())
     for (const slug of slugs.serving) await setRoute(tx, { ...record, host: siteHost(slug, sitesDomain) })
+    for (const route of shortenedPreviews(site, record)) await setRoute(tx, route)
     for (const slug of slugs.redirecting) await setRoute(tx, redirectRouteOf(slug, site, sitesDomain))
     if (slugs.retired.length > 0)
       for (const slug of await retireSlugs(tx, siteId, slugs.retired))

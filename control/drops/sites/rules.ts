@@ -16,6 +16,8 @@ export interface SiteFacts {
   password_generation: number
   /** How long files of former versions stay reachable; null: as the service's setting says. */
   keep_old_files_days: number | null
+  /** Who may see versions that are not live. */
+  previews: PreviewAccess
   /** The live version's manifest with files of former versions beside it, and the live manifest that it was made of. */
   served_manifest_hash: string | null
   served_for: string | null
@@ -55,6 +57,16 @@ export interface RetainedVersion {
   manifest_hash: string
 }
 
+/** `link`: whoever has the address. */
+export const previewAccesses = ['link', 'members', 'off'] as const
+export type PreviewAccess = (typeof previewAccesses)[number]
+
+/** A name that shows a version which need not be live. */
+export interface NamedVersion {
+  readonly name: string
+  readonly version_number: number
+}
+
 /**
  * The one place that says what a visitor meets. The order is the order of severity: what we removed stays removed,
  * what is gone stays gone, and only then do clocks, plans and the owner's mailbox matter.
@@ -74,10 +86,13 @@ export function siteRouteOf(
   versions: readonly RetainedVersion[],
   sitesDomain: string,
   now: number,
+  named: readonly NamedVersion[] = [],
 ): Omit<SiteRoute, 'v' | 'revision'> {
   const plan = plans[site.plan]
   const live = versions.find((version) => version.id === site.live_version_id)
   const state = stateOf(site, now)
+  // A drop that has only previews is no way around verifying.
+  const isHidden = state === 'gone' || (state === 'reserved' && site.org_id !== null && !site.owner_verified)
   return {
     kind: 'site',
     host: siteHost(site.slug, sitesDomain),
@@ -85,13 +100,15 @@ export function siteRouteOf(
     state,
     manifest: state === 'gone' || !live ? null : servedManifestOf(site, live),
     version_number: live?.number ?? 0,
-    versions: state === 'gone' ? [] : versions.map((version) => [version.number, version.manifest_hash]),
+    versions: isHidden ? [] : versions.map((version) => [version.number, version.manifest_hash]),
     expires_at: site.expires_at?.getTime() ?? null,
     // A password stays in force when the plan ends: no private drop becomes public by a missed payment.
     password: site.password_hash ? { hash: site.password_hash, generation: site.password_generation } : null,
     spa_fallback: site.spa_fallback,
     badge: plan.badge,
     analytics: plan.analytics ? site.analytics : null,
+    ...(site.previews === 'link' ? {} : { previews: site.previews }),
+    ...(named.length === 0 || isHidden ? {} : { names: named.map((each) => [each.name, each.version_number]) }),
   }
 }
 

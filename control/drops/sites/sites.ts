@@ -44,6 +44,7 @@ export interface Usage {
   readonly uploads_under_way: { readonly used: number; readonly limit: number; readonly bytes: number }
   readonly upload_bytes: { readonly limit: number }
   readonly versions_per_drop: { readonly limit: number }
+  readonly previews_per_drop: { readonly limit: number }
   readonly paused_drops: number
   readonly views_30d: number
 }
@@ -284,6 +285,7 @@ function createReading({ sql, clock, config }: Pick<SitesDependencies, 'sql' | '
         uploads_under_way: { used: underWay.uploads, limit: MAX_UPLOADS_UNDER_WAY, bytes: underWay.bytes },
         upload_bytes: { limit: plan.uploadBytes },
         versions_per_drop: { limit: plan.versionsKept },
+        previews_per_drop: { limit: plan.namedPreviews },
         paused_drops: all.filter((site) => site.paused_at).length,
         views_30d: (await showAll(all)).reduce((sum, site) => sum + site.views_30d, 0),
       }
@@ -318,6 +320,7 @@ function columnsOf(site: SiteFacts, patch: SitePatch): queries.SiteChanges {
     ...(patch.spa_fallback === undefined ? {} : { spa_fallback: patch.spa_fallback }),
     ...(patch.gallery === undefined ? {} : { in_gallery: patch.gallery }),
     ...(patch.analytics === undefined ? {} : { analytics: patch.analytics }),
+    ...(patch.previews === undefined ? {} : { previews: patch.previews }),
     ...(patch.keep_old_files_days === undefined ? {} : { keep_old_files_days: patch.keep_old_files_days }),
   }
 }

@@ -14,6 +14,8 @@ export interface Plan {
   readonly uploadBytes: number
   readonly storageBytes: number
   readonly versionsKept: number
+  /** Named previews of one drop. */
+  readonly namedPreviews: number
   readonly customDomains: number
   readonly bundles: boolean
   readonly password: boolean
@@ -33,6 +35,7 @@ const plus: SoldPlan = {
   uploadBytes: 100 * MB,
   storageBytes: 2 * GB,
   versionsKept: 10,
+  namedPreviews: 10,
   customDomains: 1,
   bundles: true,
   password: true,
@@ -50,6 +53,7 @@ export const plans: Readonly<Record<PlanName, Plan> & Record<'plus' | 'business'
     uploadBytes: 2 * MB,
     storageBytes: Number.POSITIVE_INFINITY,
     versionsKept: 1,
+    namedPreviews: 0,
     customDomains: 0,
     bundles: false,
     password: false,
@@ -65,6 +69,7 @@ export const plans: Readonly<Record<PlanName, Plan> & Record<'plus' | 'business'
     uploadBytes: 10 * MB,
     storageBytes: 50 * MB,
     versionsKept: 3,
+    namedPreviews: 1,
     customDomains: 0,
     bundles: true,
     password: false,
@@ -82,6 +87,7 @@ export const plans: Readonly<Record<PlanName, Plan> & Record<'plus' | 'business'
     uploadBytes: 500 * MB,
     storageBytes: 20 * GB,
     versionsKept: 30,
+    namedPreviews: 50,
     customDomains: 10,
   },
   // Grandfathered: no longer sold, limits unchanged while the subscription lasts.

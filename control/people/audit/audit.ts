@@ -28,6 +28,8 @@ export type AuditAction =
   | 'site.updated'
   | 'site.published'
   | 'site.promoted'
+  | 'preview.published'
+  | 'preview.removed'
   | 'site.deleted'
   /** Those that stay live when a plan ends. */
   | 'site.chosen'

@@ -56,12 +56,23 @@ export function createLifecycle({
   refreshRoutes,
   sites,
   keptFiles,
+  previews,
   enqueueMail,
   domains,
   closeUnverified,
   config,
 }: LifecycleDependencies): Lifecycle {
-  const moves = createDueMoves({ sql, routing, refreshRoutes, sites, keptFiles, enqueueMail, closeUnverified, config })
+  const moves = createDueMoves({
+    sql,
+    routing,
+    refreshRoutes,
+    sites,
+    keptFiles,
+    previews,
+    enqueueMail,
+    closeUnverified,
+    config,
+  })
 
   /** What a plan's end has closed to visitors, in one mail. */
   async function tellOfEnd(tx: Sql, orgId: string, before: PlanName, paused: string[], stopped: string[]) {

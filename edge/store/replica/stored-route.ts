@@ -40,7 +40,11 @@ type Head =
       spaFallback: boolean,
       badge: boolean,
       analytics: SiteRoute['analytics'],
+      /** Left out by the release before. */
+      previews?: SiteRoute['previews'] | null,
+      names?: SiteRoute['names'] | null,
     ]
+  | [revision: number, kind: 'preview', to: string, label: string]
   | [revision: number, kind: 'alias' | 'redirect', to: string]
   | [revision: number, kind: 'none']
 
@@ -74,9 +78,13 @@ export function fromStored(host: string, stored: Buffer): ServedRoute {
         spa_fallback: head[8],
         badge: head[9],
         analytics: head[10],
+        ...(head[11] ? { previews: head[11] } : {}),
+        ...(head[12] ? { names: head[12] } : {}),
       } satisfies ServedSite
     case 'none':
       return { v, host, revision, kind: 'none' }
+    case 'preview':
+      return { v, host, revision, kind: 'preview', to: head[2], label: head[3] }
     default:
       return { v, host, revision, kind: head[1], to: head[2] }
   }
@@ -109,10 +117,14 @@ function headOf(record: RouteRecord, versions: readonly Version[]): Head {
         record.spa_fallback,
         record.badge,
         record.analytics,
+        record.previews ?? null,
+        record.names ?? null,
       ]
     case 'alias':
     case 'redirect':
       return [record.revision, record.kind, record.to]
+    case 'preview':
+      return [record.revision, 'preview', record.to, record.label]
     case 'none':
       return [record.revision, 'none']
     default:

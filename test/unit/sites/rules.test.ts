@@ -29,6 +29,7 @@ const live: SiteFacts = {
   title: '',
   password_hash: null,
   keep_old_files_days: null,
+  previews: 'link',
   served_manifest_hash: null,
   served_for: null,
   kept_files: 0,
@@ -357,7 +358,7 @@ test.each([
   ['xn--mnchen-3ya', 'prefixed'],
   ['12--slug', 'prefixed'],
   ['123--slug', 'prefixed'],
-  ['slug--two', undefined],
+  ['slug--two', 'prefixed'],
   ['-slug', 'invalid'],
 ])('the slug %s: %s', (slug, problem) => {
   expect(slugProblem(slug)).toBe(problem)

@@ -1,4 +1,5 @@
 /** Publishing to one drop, and what the last publish had to say. */
+import { MAX_PREVIEW_NAME_CHARS } from '../../../../shared/http/hosts.ts'
 import { MAX_MESSAGE_CHARS } from '../../../../shared/contracts/limits.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import type { Changes, PublishReport, ApiSite, VersionEntry } from '../../../drops/sites/schemas.ts'
@@ -65,6 +66,13 @@ export function sitePublishPage(viewer: AccountViewer, view: SitePublish): Page 
             maxlength: MAX_MESSAGE_CHARS,
             hint: 'Optional: what changed, for the list of versions.',
           })}
+            ${form.text({
+              name: 'preview',
+              label: 'Preview',
+              maxlength: MAX_PREVIEW_NAME_CHARS,
+              verbatim: true,
+              hint: 'Optional: a name such as new-header. Then it does not go live, but is shown at an address of that name.',
+            })}
             ${
               live &&
               form.check({

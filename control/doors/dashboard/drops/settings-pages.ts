@@ -1,4 +1,6 @@
 /** Settings of a drop, one small form each, and its end. */
+import { z } from 'zod'
+import { previewAccesses } from '../../../drops/sites/rules.ts'
 import { analyticsSchema, type Analytics } from '../../../../shared/contracts/analytics.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { parse } from '../../../ground/http/api.ts'
@@ -33,7 +35,10 @@ const CARDS: Readonly<Record<string, Card>> = {
     done: (form) => (isCleared(form) ? 'password-removed' : 'password-set'),
   },
   'old-files': {
-    patch: (form) => ({ keep_old_files_days: daysOf(form.get('keep_old_files_days')) }),
+    patch: (form) => ({
+      keep_old_files_days: daysOf(form.get('keep_old_files_days')),
+      previews: parse(z.enum(previewAccesses), form.get('previews')),
+    }),
     done: () => 'saved',
   },
   analytics: { patch: (form) => ({ analytics: analyticsOf(form) }), done: () => 'saved' },

@@ -116,6 +116,17 @@ function formerVersions(form: PageForm, site: ApiSite): Html {
       value: site.keep_old_files_days === null ? '' : String(site.keep_old_files_days),
       hint: '0 to 365; 0 ends it at once. Empty: as usual here.',
     })}
+    ${form.select({
+      name: 'previews',
+      label: 'Who may see previews',
+      value: site.previews,
+      options: [
+        ['link', 'Whoever has the address'],
+        ['members', 'Members of this organisation'],
+        ['off', 'No one'],
+      ],
+      hint: 'Former versions and named previews have addresses of their own. A password protects them too.',
+    })}
   `
 }
 

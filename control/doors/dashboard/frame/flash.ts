@@ -43,6 +43,8 @@ const MESSAGES: ReadonlyMap<string, Flash> = new Map([
   ['chosen', { tone: 'good', text: 'Saved. These stay live.' }],
   ['deleted', { tone: 'good', text: 'Deleted. The address says that it is gone.' }],
   ['published', { tone: 'good', text: 'Published.' }],
+  ['preview-published', { tone: 'good', text: 'Published to its preview. The live version stays as it is.' }],
+  ['preview-removed', { tone: 'good', text: 'The preview is removed.' }],
   ['added', { tone: 'good', text: 'Added.' }],
   ['checked', { tone: 'good', text: 'Checked. This is what we found.' }],
   ['removed', { tone: 'good', text: 'Removed.' }],

@@ -19,6 +19,8 @@ import type { ServiceStatus } from '../../status/status.ts'
 import type { Organisations } from '../../../people/organisations/organisations.ts'
 import type { Publishing } from '../../../drops/publishing/contract.ts'
 import type { Sites } from '../../../drops/sites/sites.ts'
+import type { Previews } from '../../../drops/sites/kept/previews.ts'
+import type { Secrets } from '../../../../shared/secrets/secrets.ts'
 import type { Uploads } from '../../../drops/sites/uploads/uploads.ts'
 import type { Versions } from '../../../drops/sites/versions/versions.ts'
 import type { Trust } from '../../../drops/trust/trust.ts'
@@ -53,6 +55,8 @@ export interface DashboardServices {
     Versions,
     'publish' | 'publishNew' | 'list' | 'history' | 'promote' | 'changes' | 'compare' | 'liveManifest'
   >
+  readonly previews: Pick<Previews, 'list' | 'promote' | 'remove'>
+  readonly secrets: Pick<Secrets, 'sign'>
   readonly uploads: Pick<Uploads, 'requireWelcome'>
   readonly publishing: Pick<Publishing, 'receive' | 'readBlob' | 'renderMarkdown'>
   readonly anonymous: Pick<

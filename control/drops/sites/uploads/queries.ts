@@ -10,6 +10,7 @@ export interface UploadRow {
   spa_fallback: boolean | null
   allow_secrets: boolean
   purge: Purge | null
+  preview: string | null
   expires_at: Date
 }
 
@@ -51,7 +52,7 @@ export async function findOpenUpload(
   now: Date,
 ): Promise<UploadRow | undefined> {
   const [upload] = await sql<UploadRow[]>`
-    select id, site_id, user_id, message, if_version, spa_fallback, allow_secrets, purge, expires_at from uploads
+    select id, site_id, user_id, message, if_version, spa_fallback, allow_secrets, purge, preview, expires_at from uploads
     where id = ${uploadId} and site_id = ${siteId} and expires_at > ${now}`
   return upload
 }

@@ -185,6 +185,7 @@ function createUploadStart({
             spa_fallback: wanted.spa_fallback ?? null,
             allow_secrets: wanted.allow_secrets ?? false,
             purge: purgeOf(wanted.purge),
+            preview: wanted.preview ?? null,
             expires_at: expiresAt,
           },
           wanted.files.map((file) => ({ path: file.path, hash: file.sha256, size: file.size })),
@@ -361,6 +362,7 @@ function createUploadFinish(deps: UploadsDependencies): Pick<Uploads, 'finish'> 
           ...(upload.if_version === null ? {} : { ifVersion: upload.if_version }),
           ...(upload.spa_fallback === null ? {} : { spaFallback: upload.spa_fallback }),
           purge: upload.purge ?? undefined,
+          preview: upload.preview ?? undefined,
         }
         // One transaction: an upload is published once, even if asked for twice and whenever control is killed.
         return await versions.publish(actor, siteId, prepared, options, {

@@ -5,7 +5,6 @@ import { newId } from '../../../../shared/contracts/ids.ts'
 import { quotePath } from '../../../../shared/values/quoted-path.ts'
 import { bytesInWords } from '../../../../shared/values/sizes.ts'
 import { plans, type PlanName } from '../../../ground/terms/plans.ts'
-import type { ControlConfig } from '../../../ground/config.ts'
 import { inOrder, type Sql } from '../../../ground/database/sql.ts'
 import type { RoutingTransaction } from '../../../ground/routing/changes.ts'
 import type { PreparedVersion } from '../../publishing/contract.ts'
@@ -14,8 +13,10 @@ import type { RefreshRoutes } from '../routing.ts'
 import type { RetainedVersion, SiteFacts } from '../rules.ts'
 import { NOTHING_KEPT, type KeptSummary } from '../../publishing/manifest/kept-files.ts'
 import type { Replaced, SiteKeptFiles } from '../kept/kept-files.ts'
+import { nameVersion } from '../kept/naming.ts'
+import { deletePreview, listPreviews, type PreviewRow } from '../kept/queries.ts'
 import type { ApiVersion, PublishReport, Purge } from '../schemas.ts'
-import { showVersion } from './show-version.ts'
+import { showVersion, type AddressConfig } from './show-version.ts'
 
 export interface PublishOptions {
   readonly message?: string | undefined
@@ -26,6 +27,8 @@ export interface PublishOptions {
   readonly password?: string | undefined
   /** Everything older goes with it. */
   readonly purge?: Purge | undefined
+  /** The name of a preview, instead of going live. */
+  readonly preview?: string | undefined
 }
 
 /** What a publish or a promotion took the place of. */
@@ -33,6 +36,8 @@ export interface Before {
   readonly site: SiteFacts
   /** The versions that retention or a purge dropped. */
   readonly dropped: readonly string[]
+  /** Named previews that a purge removed. */
+  readonly previews: readonly PreviewRow[]
 }
 
 /**
@@ -51,7 +56,7 @@ export interface CommitDependencies {
   clock: Clock
   refreshRoutes: RefreshRoutes
   keptFiles: Pick<SiteKeptFiles, 'replace'>
-  config: Pick<ControlConfig, 'sitesDomain' | 'publicPort'>
+  config: AddressConfig
 }
 
 export function createCommit({ clock, refreshRoutes, keptFiles, config }: CommitDependencies): CommitVersion {
@@ -59,6 +64,9 @@ export function createCommit({ clock, refreshRoutes, keptFiles, config }: Commit
     const now = new Date(clock.now())
     const live = await liveVersionOf(tx, site)
     requireLiveVersion(live, options.ifVersion)
+    const { preview = null } = options
+    if (preview !== null && options.purge !== undefined)
+      throw errors.invalidRequest('purge goes with a publish that goes live, not with a preview.')
     const version = {
       id: newId('v', clock.now()),
       site_id: site.id,
@@ -70,9 +78,22 @@ export function createCommit({ clock, refreshRoutes, keptFiles, config }: Commit
       title: prepared.title,
       created_by: by,
       created_at: now,
+      is_preview: preview !== null,
     }
     const isClientRouted = options.spaFallback ?? site.spa_fallback
     const report = reportFor(prepared.report, isClientRouted)
+    if (preview !== null) {
+      await queries.insertVersion(tx, version, report, prepared.blobs)
+      await nameVersion(tx, site, preview, version.id, now)
+      await queries.updateSite(tx, site.id, { next_version_number: version.number + 1 }, now)
+      await refreshRoutes(tx, site.id)
+      const before = { site, dropped: [], previews: [] }
+      return {
+        version: showVersion(config, site, { ...version, report }, preview),
+        addedBytes: version.byte_size,
+        before,
+      }
+    }
     const changes = {
       live_version_id: version.id,
       next_version_number: version.number + 1,
@@ -87,7 +108,7 @@ export function createCommit({ clock, refreshRoutes, keptFiles, config }: Commit
       () =>
         queries.recordPublish(tx, { site_id: site.id, version_id: version.id, kind: 'upload', user_id: by, at: now }),
     )
-    const purged = options.purge === undefined ? [] : await queries.dropOlderVersions(tx, site.id, [version.id], now)
+    const { versions: purged, previews } = await purge(tx, version, options.purge, now)
     const replaced = await keptFiles.replace(tx, { site, version: live }, { purge: options.purge !== undefined })
     const told = withReplaced(report, replaced)
     if (told !== report) await queries.setReport(tx, version.id, told)
@@ -96,9 +117,24 @@ export function createCommit({ clock, refreshRoutes, keptFiles, config }: Commit
     return {
       version: showVersion(config, site, { ...version, report: told }),
       addedBytes: version.byte_size - gone.reduce((sum, { byte_size }) => sum + byte_size, 0),
-      before: { site, dropped: gone.map(({ id }) => id) },
+      before: { site, dropped: gone.map(({ id }) => id), previews },
     }
   }
+}
+
+/** Everything older than this version; resolves to what went. */
+async function purge(
+  tx: Sql,
+  { id, site_id }: Pick<queries.VersionRow, 'id' | 'site_id'>,
+  what: Purge | undefined,
+  now: Date,
+): Promise<{ versions: { id: string; byte_size: number }[]; previews: PreviewRow[] }> {
+  if (what === undefined) return { versions: [], previews: [] }
+  const named = await listPreviews(tx, site_id)
+  if (what === 'all') for (const preview of named) await deletePreview(tx, preview, now)
+  const staying = what === 'all' ? [] : named.map(({ version_id }) => version_id)
+  const versions = await queries.dropOlderVersions(tx, site_id, [id, ...staying], now)
+  return { versions, previews: what === 'all' ? named : [] }
 }
 
 async function liveVersionOf(tx: Sql, site: SiteFacts): Promise<RetainedVersion | undefined> {

@@ -6,7 +6,6 @@ import { recordAudit } from '../../../people/audit/audit.ts'
 import type { Clock } from '../../../../shared/running/clock.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import type { Actor } from '../../../ground/actor.ts'
-import type { ControlConfig } from '../../../ground/config.ts'
 import type { Pool, Sql } from '../../../ground/database/sql.ts'
 import { changeRoutes } from '../../../ground/routing/changes.ts'
 import type { PreparedVersion } from '../../publishing/contract.ts'
@@ -20,7 +19,7 @@ import type { WantedSite } from '../settings/reservation.ts'
 import type { Propagated, Sites } from '../sites.ts'
 import { requireStorage, type CommitVersion, type PublishOptions } from './commit.ts'
 import { requireRetained } from './comparison.ts'
-import { showVersion } from './show-version.ts'
+import { showVersion, type AddressConfig } from './show-version.ts'
 import type { PropagateOrTakeBack } from './take-back.ts'
 
 interface PublishVersionsDependencies {
@@ -28,7 +27,7 @@ interface PublishVersionsDependencies {
   clock: Clock
   refreshRoutes: RefreshRoutes
   sites: Pick<Sites, 'add' | 'lockOrganisation' | 'lockOwn' | 'requireOwn'>
-  config: Pick<ControlConfig, 'sitesDomain' | 'publicPort'>
+  config: AddressConfig
   keptFiles: Pick<SiteKeptFiles, 'replace'>
   commit: CommitVersion
   propagate: PropagateOrTakeBack
@@ -103,9 +102,12 @@ export function createPublishVersions(deps: PublishVersionsDependencies): Publis
         at: new Date(clock.now()),
         orgId: actor.orgId,
         actor,
-        action: 'site.published',
+        action: options.preview === undefined ? 'site.published' : 'preview.published',
         subject: site.id,
-        detail: { version: version.version_number },
+        detail: {
+          version: version.version_number,
+          ...(options.preview === undefined ? {} : { name: options.preview }),
+        },
       })
       return { siteId: site.id, version, created, before }
     })
@@ -157,6 +159,7 @@ export function createPublishVersions(deps: PublishVersionsDependencies): Publis
           user_id: actor.userId,
           at: now,
         })
+        await queries.markWasLive(tx, kept.id)
         await keptFiles.replace(tx, { site, version: live }, { purge: false })
         await refreshRoutes(tx, siteId)
         await recordAudit(tx, {
@@ -167,7 +170,7 @@ export function createPublishVersions(deps: PublishVersionsDependencies): Publis
           subject: siteId,
           detail: { version: kept.number },
         })
-        return { version: showVersion(config, site, kept), before: { site, dropped: [] } }
+        return { version: showVersion(config, site, kept), before: { site, dropped: [], previews: [] } }
       })
       const { version: value, before } = promoted
       return propagate({ value, changes }, { siteId, versionId, before }, async () => {})

@@ -45,6 +45,8 @@ interface QuickOptions {
   readonly message?: string | undefined
   /** Everything older goes with it. */
   readonly purge?: Purge | undefined
+  /** The name of a preview, instead of going live. */
+  readonly preview?: string | undefined
   /** Publishes files that look like secrets; otherwise they are refused. */
   readonly allowSecrets?: boolean | undefined
   /** Called with the number of files that are stored. */
@@ -145,6 +147,7 @@ export function createQuickPublish({
       message: input.message,
       password: input.password,
       purge: input.purge,
+      preview: input.preview,
       ...(ifVersion === undefined ? {} : { ifVersion }),
     }
     const { value, pending } = await versions.publishBySlug(actor, wanted, prepared, options)
@@ -164,7 +167,12 @@ export function createQuickPublish({
       base: live?.manifest_hash,
     }
     const prepared = await prepare(limits, { content, allowSecrets: edit.allowSecrets, progress: edit.progress })
-    const options = { message: edit.message, purge: edit.purge, ifVersion: edit.ifVersion ?? live?.number ?? 0 }
+    const options = {
+      message: edit.message,
+      purge: edit.purge,
+      preview: edit.preview,
+      ifVersion: edit.ifVersion ?? live?.number ?? 0,
+    }
     const { value, pending } = await versions.publish(actor, siteId, prepared, options)
     return { value: { site: await sites.get(actor, siteId), version: value, created: false }, pending }
   }

@@ -1,17 +1,31 @@
 import { previewHost, siteHost } from '../../../../shared/http/hosts.ts'
+import { previewLabelOf } from '../../../../shared/secrets/previews.ts'
+import { createSecrets } from '../../../../shared/secrets/secrets.ts'
 import { addressOf } from '../../../../shared/settings/settings.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
 import type { VersionRow } from '../queries.ts'
 import type { SiteFacts } from '../rules.ts'
 import type { ApiVersion, PublishReport } from '../schemas.ts'
 
-/** A version as the API shows it. */
-export function showVersion(
+/** What addresses are made of. */
+export type AddressConfig = Pick<ControlConfig, 'sitesDomain' | 'publicPort' | 'secretKey'>
+
+export function previewAddressOf(
   config: Pick<ControlConfig, 'sitesDomain' | 'publicPort'>,
-  site: Pick<SiteFacts, 'slug'>,
-  version: Omit<VersionRow, 'created_by_email' | 'site_id' | 'created_at' | 'title'>,
+  site: Pick<SiteFacts, 'id' | 'slug'>,
+  label: string,
+): string {
+  return addressOf(config, previewHost(label, site, config.sitesDomain))
+}
+
+/** A version as the API shows it. `preview`: the name that it was published to. */
+export function showVersion(
+  config: AddressConfig,
+  site: Pick<SiteFacts, 'id' | 'slug' | 'previews'>,
+  version: Omit<VersionRow, 'created_by_email' | 'site_id' | 'created_at' | 'title' | 'is_preview'>,
+  preview: string | null = null,
 ): ApiVersion {
-  const preview = previewHost(version.number, site.slug, config.sitesDomain)
+  const label = preview ?? previewLabelOf(createSecrets(config.secretKey), site.id, version.number)
   return {
     version_id: version.id,
     version_number: version.number,
@@ -19,7 +33,8 @@ export function showVersion(
     file_count: version.file_count,
     message: version.message,
     url: addressOf(config, siteHost(site.slug, config.sitesDomain)),
-    preview_url: preview === undefined ? null : addressOf(config, preview),
+    preview_url: site.previews === 'off' ? null : previewAddressOf(config, site, label),
+    preview,
     report: readReport(version.report as StoredReport),
   }
 }

@@ -9,7 +9,7 @@ import { parse } from '../../../ground/http/api.ts'
 import type { MultipartOptions, Part, Request } from '../../../ground/http/route.ts'
 import type { Intake, PreparedVersion, Publishing } from '../../publishing/contract.ts'
 import { receiveContent, type FinishOptions, type Limits } from '../../publishing/intake/take-in.ts'
-import { allowSecrets, ifVersion, message, purge } from '../schemas.ts'
+import { allowSecrets, ifVersion, message, previewName, purge } from '../schemas.ts'
 import type { PublishOptions } from './commit.ts'
 
 export interface Received {
@@ -171,5 +171,6 @@ function optionsOf(fields: ReadonlyMap<string, string>): PublishOptions {
     message: parse(message, fields.get('message') ?? ''),
     ...(version === undefined ? {} : { ifVersion: parse(ifVersion, Number(version)) }),
     purge: parse(purge, fields.get('purge')),
+    preview: parse(previewName.optional(), fields.get('preview')),
   }
 }
