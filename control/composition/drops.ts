@@ -23,6 +23,10 @@ import { createSiteExport, type SiteExport } from '../drops/sites/versions/site-
 import { createVersions, type Versions } from '../drops/sites/versions/versions.ts'
 import { createInspector, type Inspector } from '../drops/trust/inspector.ts'
 import { createTrust, type Trust } from '../drops/trust/trust.ts'
+import { createWebhookCourier, type WebhookCourier } from '../drops/webhooks/courier.ts'
+import { createWebhookSender } from '../drops/webhooks/send.ts'
+import { createWebhooks, type Webhooks } from '../drops/webhooks/webhooks.ts'
+import { createDns } from '../drops/domains/dns/dns.ts'
 import { createRouting, type Routing } from '../ground/routing/routing.ts'
 import type { Ground } from './ground.ts'
 
@@ -39,6 +43,8 @@ export interface Drops {
   readonly contentUploads: ContentUploads
   readonly siteExport: SiteExport
   readonly blobCollection: BlobCollection
+  readonly webhooks: Webhooks
+  readonly webhookCourier: WebhookCourier
   readonly domains: Domains
   readonly domainWatch: DomainWatch
   readonly trust: Trust
@@ -77,6 +83,7 @@ export function composeDrops(ground: Ground): Drops {
   const trust = createTrust({ ...ground, routing, refreshRoutes })
   const inspector = createInspector({ log })
   const botCheck = createBotCheck(secrets)
+  const sender = createWebhookSender({ dns: createDns(config.dnsResolver), ...config })
   return {
     publishing,
     routing,
@@ -98,6 +105,8 @@ export function composeDrops(ground: Ground): Drops {
     contentUploads: createContentUploads({ sql, clock, secrets, blobs, baseUrl: config.baseUrl }),
     siteExport: createSiteExport({ sql, sites, versions, publishing }),
     blobCollection: createBlobCollection({ sql, clock, publishing }),
+    webhooks: createWebhooks({ sql, clock, secrets, sender, config }),
+    webhookCourier: createWebhookCourier({ ...ground, sender }),
     domains,
     domainWatch: createDomainWatch({ domains, redis, log, checkMs: config.domainCheckMs }),
     trust,

@@ -11,6 +11,7 @@ import { galleryRoutes } from '../drops/gallery/routes.ts'
 import { namedPreviewRoutes } from '../drops/sites/kept/routes.ts'
 import { contentUploadRoutes } from '../drops/sites/uploads/content-uploads/routes.ts'
 import { siteRoutes } from '../drops/sites/routes.ts'
+import { webhookRoutes } from '../drops/webhooks/routes.ts'
 import { createApiRoutes } from '../ground/http/api.ts'
 import { openApiDocument, openApiRoute, type Tag } from '../ground/http/openapi.ts'
 import type { Route } from '../ground/http/route.ts'
@@ -29,6 +30,7 @@ const API_TAGS: readonly Tag[] = [
   { name: 'Sites', description: 'Reserve, read, change and delete the drops of an account.' },
   { name: 'Versions', description: 'Publish content, send changed files only, go back to an earlier version.' },
   { name: 'Domains', description: 'Serve a site from your own domain, with a certificate.' },
+  { name: 'Webhooks', description: 'Be told what happens to drops, with signed messages (Standard Webhooks).' },
   { name: 'Account', description: 'Who a credential belongs to, what is used, and API tokens.' },
   { name: 'Organisation', description: 'People who work together: members, invitations and the audit log.' },
   { name: 'Gallery', description: 'Drops whose owners want to be seen.' },
@@ -47,6 +49,7 @@ export function allRoutes(services: Services, dashboard: Dashboard): Route[] {
     ...namedPreviewRoutes({ apiRoute, ...services }),
     ...contentUploadRoutes(services),
     ...domainRoutes({ apiRoute, ...services }),
+    ...webhookRoutes({ apiRoute, ...services }),
     ...organisationRoutes({ apiRoute, ...services }),
     ...tokenRoutes({ apiRoute, ...services }),
     ...accountRoutes({

@@ -19,6 +19,7 @@ export type IdPrefix =
   | 'err'
   | 'mail'
   | 'edge'
+  | 'wh'
 
 export function newId(prefix: IdPrefix, now = Date.now()): string {
   let time = now

@@ -90,6 +90,13 @@ const REFUSED: Readonly<Record<string, Refusal>> = {
     says: /exactly/,
   },
   '/account/tokens': { page: '/account/tokens', typed: { name: LONG }, at: ['name'], says: /characters/ },
+  '/account/webhooks': {
+    page: '/account/webhooks',
+    typed: { url: 'https://127.0.0.1/hook', description: 'Search index' },
+    at: ['url'],
+    says: /private or local/,
+    ticked: 1,
+  },
   '/account/organisation/rename': {
     page: '/account/organisation',
     typed: { name: 'see https://spam.example' },
@@ -126,6 +133,12 @@ const REFUSED: Readonly<Record<string, Refusal>> = {
     typed: { password: '' },
     at: ['password'],
     says: /Enter/,
+  },
+  '/sites/ID/settings/old-files': {
+    page: '/sites/ID/settings',
+    typed: { keep_old_files_days: '400' },
+    at: ['keep_old_files_days'],
+    says: /0 to 365/,
   },
   '/sites/ID/settings/analytics': {
     page: '/sites/ID/settings',

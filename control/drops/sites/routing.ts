@@ -4,13 +4,14 @@
  */
 import { inOrder, type Sql } from '../../ground/database/sql.ts'
 import type { RoutingTransaction } from '../../ground/routing/changes.ts'
-import { setRoute, type NewRoute } from '../../ground/routing/outbox.ts'
+import { setRoute, toldRouteOf, type NewRoute } from '../../ground/routing/outbox.ts'
+import { tellWebhooks } from '../../ground/routing/webhook-outbox.ts'
 import type { SiteRoute } from '../../../shared/contracts/route-record.ts'
 import { isShortenedPreview, previewHost, siteHost } from '../../../shared/http/hosts.ts'
 import { endKept } from './kept/kept-files.ts'
 import { listPreviews } from './kept/queries.ts'
 import { findSite, lockSite, retainedVersions, retireSlugs, setClock, slugsOf } from './queries.ts'
-import { clockOf, redirectRouteOf, siteRouteOf, sortSlugs, type Lifetimes, type SiteFacts } from './rules.ts'
+import { clockOf, eventsOf, redirectRouteOf, siteRouteOf, sortSlugs, type Lifetimes, type SiteFacts } from './rules.ts'
 
 /** Routes of a site's custom domains; handed in by the domains capability. */
 export type DomainRoutes = (tx: RoutingTransaction, site: SiteFacts) => Promise<NewRoute[]>
@@ -75,6 +76,9 @@ export function createRefreshRoutes({
     const site = await endKeptOf(tx, await setClockOf(tx, found))
     const record = siteRouteOf(site, retained, sitesDomain, now(), named)
     const slugs = sortSlugs(held, site.deleted_at !== null, now())
+    const hosts = held.map(({ slug }) => siteHost(slug, sitesDomain))
+    for (const type of eventsOf(await toldRouteOf(tx, siteId, hosts), record))
+      await tellWebhooks(tx, { type, siteId, at: new Date(now()) })
     for (const slug of slugs.serving) await setRoute(tx, { ...record, host: siteHost(slug, sitesDomain) })
     for (const route of shortenedPreviews(site, record)) await setRoute(tx, route)
     for (const slug of slugs.redirecting) await setRoute(tx, redirectRouteOf(slug, site, sitesDomain))

@@ -4,6 +4,7 @@ import { siteHost } from '../../../shared/http/hosts.ts'
 import type { SiteRoute, SiteState } from '../../../shared/contracts/route-record.ts'
 import type { Analytics } from '../../../shared/contracts/analytics.ts'
 import type { NewRoute } from '../../ground/routing/outbox.ts'
+import type { WebhookEvent } from '../../ground/routing/webhook-outbox.ts'
 
 /** A site with what its serving depends on. */
 export interface SiteFacts {
@@ -117,6 +118,24 @@ function servedManifestOf(site: SiteFacts, live: RetainedVersion): string {
   return site.served_manifest_hash !== null && site.served_for === live.manifest_hash
     ? site.served_manifest_hash
     : live.manifest_hash
+}
+
+type ToldRoute = Pick<SiteRoute, 'state' | 'password'>
+
+const CLOSED_STATES: ReadonlySet<SiteState> = new Set(['expired', 'paused', 'removed'])
+
+/** What owners' webhooks hear when a drop's record changes. A new drop has no record yet. */
+export function eventsOf(before: ToldRoute | undefined, after: ToldRoute): WebhookEvent[] {
+  if (!before) return []
+  const events: WebhookEvent[] = []
+  if (before.state !== after.state) {
+    if (after.state === 'gone') events.push('drop.deleted')
+    if (after.state === 'expired') events.push('drop.expired')
+    if (after.state === 'paused') events.push('drop.paused')
+    if (after.state === 'live' && CLOSED_STATES.has(before.state)) events.push('drop.restored')
+  }
+  if (after.state !== 'gone' && before.password?.hash !== after.password?.hash) events.push('drop.access_changed')
+  return events
 }
 
 export interface HeldSlug {

@@ -53,6 +53,7 @@ const samples: { [Name in MailTemplate]: MailData[Name] } = {
   domain_renewal: { domain: 'www.example.com', endsAt: at, cause: 'CAA record forbids issuance', link },
   domain_moved_away: { domain: 'www.example.com', link },
   domain_moved_here: { domain: 'www.example.com', link },
+  webhook_off: { url: 'https://hooks.example.com/x', since: at, link },
 }
 
 const compose = async (content: ReturnType<typeof renderMail>) =>

@@ -25,6 +25,7 @@ import { messagePage } from '../parts/message-page.ts'
 import { nameOf } from '../parts/words.ts'
 import { organisationRoutes } from './organisation-pages.ts'
 import { planRoutes } from './plan-pages.ts'
+import { webhookPageRoutes } from './webhook-pages.ts'
 
 /** These ask first, on a page of their own. */
 const REVOKE_TOKEN = { on: '/account/tokens/revoke', keeps: ['id'], verified: true } as const
@@ -36,6 +37,7 @@ export function accountRoutes(services: DashboardServices, handlers: Handlers): 
     ...sessionRoutes(services, handlers),
     ...tokenRoutes(services, handlers),
     ...appRoutes(services, handlers),
+    ...webhookPageRoutes(services, handlers),
     ...organisationRoutes(services, handlers),
     ...planRoutes(services, handlers),
     ...logRoutes(services, handlers),

@@ -45,6 +45,7 @@ const MESSAGES: ReadonlyMap<string, Flash> = new Map([
   ['published', { tone: 'good', text: 'Published.' }],
   ['preview-published', { tone: 'good', text: 'Published to its preview. The live version stays as it is.' }],
   ['preview-removed', { tone: 'good', text: 'The preview is removed.' }],
+  ['sent', { tone: 'good', text: 'On its way. Reload to see what came of it.' }],
   ['added', { tone: 'good', text: 'Added.' }],
   ['checked', { tone: 'good', text: 'Checked. This is what we found.' }],
   ['removed', { tone: 'good', text: 'Removed.' }],

@@ -19,6 +19,7 @@ import type { ServiceStatus } from '../../status/status.ts'
 import type { Organisations } from '../../../people/organisations/organisations.ts'
 import type { Publishing } from '../../../drops/publishing/contract.ts'
 import type { Sites } from '../../../drops/sites/sites.ts'
+import type { Webhooks } from '../../../drops/webhooks/webhooks.ts'
 import type { Previews } from '../../../drops/sites/kept/previews.ts'
 import type { Secrets } from '../../../../shared/secrets/secrets.ts'
 import type { Uploads } from '../../../drops/sites/uploads/uploads.ts'
@@ -57,6 +58,7 @@ export interface DashboardServices {
   >
   readonly previews: Pick<Previews, 'list' | 'promote' | 'remove'>
   readonly secrets: Pick<Secrets, 'sign'>
+  readonly webhooks: Webhooks
   readonly uploads: Pick<Uploads, 'requireWelcome'>
   readonly publishing: Pick<Publishing, 'receive' | 'readBlob' | 'renderMarkdown'>
   readonly anonymous: Pick<

@@ -8,6 +8,7 @@ import { errors } from '../../../../shared/contracts/errors.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import type { Pool, Sql } from '../../../ground/database/sql.ts'
 import { changeRoutes } from '../../../ground/routing/changes.ts'
+import { tellWebhooks } from '../../../ground/routing/webhook-outbox.ts'
 import type { PreparedVersion } from '../../publishing/contract.ts'
 import { preparePassword, writePassword, type WantedPassword } from '../settings/protection.ts'
 import type { SiteKeptFiles } from '../kept/kept-files.ts'
@@ -109,6 +110,8 @@ export function createPublishVersions(deps: PublishVersionsDependencies): Publis
           ...(options.preview === undefined ? {} : { name: options.preview }),
         },
       })
+      const type = options.preview === undefined ? 'drop.published' : 'preview.published'
+      await tellWebhooks(tx, { type, siteId: site.id, versionId: version.version_id, at: new Date(clock.now()) })
       return { siteId: site.id, version, created, before }
     })
     const { siteId, version, created, before } = published
@@ -170,6 +173,7 @@ export function createPublishVersions(deps: PublishVersionsDependencies): Publis
           subject: siteId,
           detail: { version: kept.number },
         })
+        await tellWebhooks(tx, { type: 'drop.promoted', siteId, versionId: kept.id, at: now })
         return { version: showVersion(config, site, kept), before: { site, dropped: [], previews: [] } }
       })
       const { version: value, before } = promoted

@@ -62,6 +62,8 @@ export interface MailData {
   domain_renewal: { domain: string; endsAt: Date; cause: string; link: string }
   domain_moved_away: { domain: string; link: string }
   domain_moved_here: { domain: string; link: string }
+  /** `since`: nothing has arrived since then. */
+  webhook_off: { url: string; since: Date; link: string }
 }
 
 interface NamedDrop {
@@ -100,6 +102,8 @@ const UNASKED = 'If you did not ask for this, ignore this mail: nothing changes.
 const OWNER = 'You get this mail because you publish on Dropway.'
 const DOMAIN = 'You get this mail because you use this domain on Dropway.'
 const BILLING = 'You get this mail because you pay for a plan on Dropway.'
+
+const HOOK = 'You get this mail because your organisation has a webhook on Dropway.'
 
 const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Letter } = {
   verify: ({ link, until, drops }) => ({
@@ -333,6 +337,15 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     ],
     action: { label: 'Open my domains', url: link },
     footer: DOMAIN,
+  }),
+  webhook_off: ({ url, since, link }) => ({
+    subject: 'A webhook was switched off',
+    paragraphs: [
+      `Nothing has arrived at ${url} since ${formatTime(since)}. After three days of failures Dropway has stopped trying.`,
+      'Look at the last attempts, mend the receiver, and replace the secret of the webhook: that switches it on again.',
+    ],
+    action: { label: 'Look at the webhook', url: link },
+    footer: HOOK,
   }),
 }
 
