@@ -22,7 +22,7 @@ import { countOf, plain, type Terminal } from '../terminal/terminal.ts'
 import { bytesInWords } from '../../shared/values/sizes.ts'
 import { createUploader, type UploadOptions } from '../service/upload.ts'
 
-interface Outcome {
+export interface DeployOutcome {
   readonly site: Site
   /** Undefined when what is live is already this. */
   readonly version: Version | undefined
@@ -65,18 +65,32 @@ export const deploy: Command = {
   ],
   maxPositionals: 1,
   async run(context, args) {
-    const source = await findSource(context.cwd, args.positionals[0])
-    const options = uploadOptions(args)
-    const project = await openProject(source.project, context.url, context.settings.configDir)
-    context.terminal.note(`Publishing ${relative(context.cwd, source.path)}`)
-    if (args.flag('dry-run')) return describe(context, source, project, args)
-    const outcome =
-      source.kind === 'folder'
-        ? await deployFolder(context, source, project, args, options)
-        : await deployFile(context, source, project, args, options)
-    report(context, outcome)
+    if (args.flag('dry-run')) return describeSource(context, args)
+    report(context, await deploySource(context, args))
     await mentionClocks(context)
   },
+}
+
+async function openSource(context: Context, args: Arguments): Promise<{ source: Source; project: Project }> {
+  const source = await findSource(context.cwd, args.positionals[0])
+  const project = await openProject(source.project, context.url, context.settings.configDir)
+  context.terminal.note(`Publishing ${relative(context.cwd, source.path)}`)
+  return { source, project }
+}
+
+/** Publishes what the command line names. */
+export async function deploySource(context: Context, args: Arguments): Promise<DeployOutcome> {
+  const options = uploadOptions(args)
+  const { source, project } = await openSource(context, args)
+  return source.kind === 'folder'
+    ? deployFolder(context, source, project, args, options)
+    : deployFile(context, source, project, args, options)
+}
+
+async function describeSource(context: Context, args: Arguments): Promise<void> {
+  uploadOptions(args)
+  const { source, project } = await openSource(context, args)
+  return describe(context, source, project, args)
 }
 
 function uploadOptions(args: Arguments): UploadOptions {
@@ -103,7 +117,7 @@ async function deployFolder(
   project: Project,
   args: Arguments,
   options: UploadOptions,
-): Promise<Outcome> {
+): Promise<DeployOutcome> {
   const wanted = await findWanted(context, project, args)
   const folder = await readPublishable(context, source.path, args.texts('include'))
   const chosen = await chooseDrop(context, project, wanted, () => folder)
@@ -118,8 +132,8 @@ async function unlessRefused(
   { api, terminal }: Context,
   project: Project,
   chosen: ChosenDrop,
-  publish: (chosen: ChosenDrop) => Promise<Outcome>,
-): Promise<Outcome> {
+  publish: (chosen: ChosenDrop) => Promise<DeployOutcome>,
+): Promise<DeployOutcome> {
   try {
     return await publish(chosen)
   } catch (error) {
@@ -173,7 +187,7 @@ async function deployFile(
   project: Project,
   args: Arguments,
   options: UploadOptions,
-): Promise<Outcome> {
+): Promise<DeployOutcome> {
   const name = path.basename(source.path)
   const wanted = await findWanted(context, project, args, name)
   await requireFileTaken(context.api, source.path, name)
@@ -188,7 +202,7 @@ async function publishFile(
   source: Source,
   project: Project,
   { chosen, file, options }: { chosen: ChosenDrop; file: LocalFile; options: UploadOptions },
-): Promise<Outcome> {
+): Promise<DeployOutcome> {
   const { site, name } = chosen
   const { sha256 } = file
   const remembered = project.find(name)
@@ -367,7 +381,7 @@ async function mentionClocks({ api, terminal, url }: Context): Promise<void> {
   for (const notice of clockNotices(sites, url, Date.now())) terminal.note(notice)
 }
 
-function report({ terminal }: Context, { site, version }: Outcome): void {
+function report({ terminal }: Context, { site, version }: DeployOutcome): void {
   const warnings = version?.report?.warnings ?? []
   for (const warning of warnings) {
     const place =

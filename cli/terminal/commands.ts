@@ -1,7 +1,7 @@
 /** Every command, in the order of `dropway help`. */
 import type { Command } from './command.ts'
 import { logout, tokens, usage, whoami } from '../commands/account.ts'
-import { completionCommand } from '../commands/completion.ts'
+import { completionCommand } from './completion.ts'
 import { deploy } from '../commands/deploy.ts'
 import { dev } from '../commands/dev.ts'
 import { domains } from '../commands/domains.ts'
@@ -11,11 +11,13 @@ import { diff, init, link, unlink } from '../commands/linking.ts'
 import { login } from '../commands/login.ts'
 import { deleteDrop, keep, rename, settings, stats } from '../commands/manage.ts'
 import { mcp } from '../commands/mcp.ts'
+import { pullRequest } from '../commands/pull-request.ts'
 import { org } from '../commands/org.ts'
 
 export const commands: readonly Command[] = [
   login,
   deploy,
+  pullRequest,
   drop,
   dev,
   init,

@@ -47,7 +47,7 @@ export async function findWebhook(sql: Sql, id: string): Promise<WebhookRow | un
   return row
 }
 
-/** Of two callers who add the last one at once, the second one counts what the first one added. */
+/** Two callers who add the last one at once wait here: the second one counts what the first one added. */
 export async function lockOrganisationOfHooks(sql: Sql, orgId: string): Promise<void> {
   await sql`select id from organisations where id = ${orgId} for no key update`
 }

@@ -1,5 +1,5 @@
-import type { Command } from '../terminal/command.ts'
-import { usageError } from '../terminal/failure.ts'
+import type { Command } from './command.ts'
+import { usageError } from './failure.ts'
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const
 
