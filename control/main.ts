@@ -3,6 +3,7 @@ import { ConfigError } from '../shared/settings/env.ts'
 import { systemClock } from '../shared/running/clock.ts'
 import { createLog } from '../shared/running/log.ts'
 import { keepFilesPrivate } from '../shared/running/private-files.ts'
+import { giveBackWhenIdle } from '../shared/running/idle-memory.ts'
 import { answerPings } from '../shared/running/watchdog/heartbeat.ts'
 import { hangOnSignal } from '../shared/running/watchdog/test-hook.ts'
 import { startWatchdog } from '../shared/running/watchdog/watchdog.ts'
@@ -32,6 +33,7 @@ async function main(): Promise<void> {
   })
   surviveStrayErrors(log)
   answerPings()
+  giveBackWhenIdle()
   hangOnSignal(config.testHooks === 'hang')
   log.info({ port }, 'ready')
   process.send?.({ ready: true, port })

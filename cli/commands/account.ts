@@ -66,6 +66,8 @@ interface Token {
   readonly hint: string
   readonly created_at: string
   readonly last_used_at: string | null
+  readonly scopes?: readonly string[] | null
+  readonly expires_at?: string | null
 }
 
 const TOKEN_ACTIONS = ['list', 'create', 'revoke'] as const
@@ -123,6 +125,9 @@ async function listTokens({ api, terminal, url }: Context): Promise<void> {
     token.id,
     plain(token.name),
     `…${plain(token.hint)}`,
+    // A service of before scopes says nothing of them.
+    token.scopes?.join(', ') ?? 'everything',
+    token.expires_at ? `until ${formatTime(token.expires_at)}` : 'no end',
     token.last_used_at === null ? 'never used' : `used ${formatTime(token.last_used_at)}`,
   ])
   for (const line of table(rows)) terminal.print(line)

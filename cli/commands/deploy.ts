@@ -14,6 +14,7 @@ import { digestStream, type Folder, type LocalFile } from '../content/folder.ts'
 import { PUBLISH_TIMEOUT_MS } from '../service/http-client.ts'
 import type { Deployed, Site, Version } from '../terminal/json-output.ts'
 import { fileForm } from '../service/multipart.ts'
+import { exchangeIdentity } from '../service/sign-in/workflow.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { openProject, type Project, type RememberedDrop } from '../content/project.ts'
 import { readPublishable, requireFileTaken } from '../content/publishable.ts'
@@ -61,6 +62,7 @@ export const deploy: Command = {
     'A PDF, an image, a video, a sound or a text by itself gets a small page that shows it.',
     'Files listed in .dropwayignore (as in .gitignore) stay at home.',
     'Files that look like secrets are refused before anything is public; --include publishes them all the same.',
+    'In GitHub, GitLab and Forgejo jobs that a drop trusts no token is needed.',
     'The last line on stdout is the address.',
   ],
   maxPositionals: 1,
@@ -74,6 +76,7 @@ export const deploy: Command = {
 async function openSource(context: Context, args: Arguments): Promise<{ source: Source; project: Project }> {
   const source = await findSource(context.cwd, args.positionals[0])
   const project = await openProject(source.project, context.url, context.settings.configDir)
+  await actAsWorkflow(context, project, args, source)
   context.terminal.note(`Publishing ${relative(context.cwd, source.path)}`)
   return { source, project }
 }
@@ -91,6 +94,17 @@ async function describeSource(context: Context, args: Arguments): Promise<void> 
   uploadOptions(args)
   const { source, project } = await openSource(context, args)
   return describe(context, source, project, args)
+}
+
+/** In a job of a forge that says who runs, no secret is needed: the drop trusts the workflow. */
+async function actAsWorkflow(context: Context, project: Project, args: Arguments, source: Source): Promise<void> {
+  const { settings, terminal, url, http } = context
+  const { workflow } = settings
+  const name = source.kind === 'folder' ? undefined : path.basename(source.path)
+  const site = args.text('slug') ?? project.find(name)?.id
+  if (workflow === undefined || settings.token !== undefined || site === undefined) return
+  await context.authentication.actAs(() => exchangeIdentity(workflow, { origin: url, site, http }))
+  terminal.note('Signed in as this workflow.')
 }
 
 function uploadOptions(args: Arguments): UploadOptions {

@@ -2,6 +2,7 @@
 import { sitePath } from '../service/api-client.ts'
 import { ApiFailure } from '../service/api-failure.ts'
 import { readPullRequest, writeComment, type PullRequest } from '../service/forge.ts'
+import { exchangeIdentity } from '../service/sign-in/workflow.ts'
 import { requireDrop } from '../content/chosen-drop.ts'
 import type { Arguments, Command, Context } from '../terminal/command.ts'
 import { usageError } from '../terminal/failure.ts'
@@ -35,7 +36,8 @@ export const pullRequest: Command = {
     if (pull === undefined) throw usageError('This job is for no pull request. Use "dropway deploy" elsewhere.')
     const slug = args.text('slug')
     if (slug === undefined) throw usageError('Name the drop: dropway pull-request dist --slug my-site')
-    if (!context.settings.token) return skip(context, pull)
+    // A workflow that the drop trusts needs no token; that of a fork has neither.
+    if (!context.settings.token && context.settings.workflow === undefined) return skip(context, pull)
     await (pull.isClosed || args.flag('close') ? close(context, pull, slug) : publish(context, args, pull, slug))
   },
 }
@@ -72,6 +74,10 @@ async function publish(context: Context, args: Arguments, pull: PullRequest, slu
 
 async function close(context: Context, pull: PullRequest, slug: string): Promise<void> {
   const preview = previewOf(pull)
+  const { settings, url, http } = context
+  const { workflow } = settings
+  if (!settings.token && workflow !== undefined)
+    await context.authentication.actAs(() => exchangeIdentity(workflow, { origin: url, site: slug, http }))
   const site = await requireDrop(context.api, slug)
   await context.api.call('DELETE', `${sitePath(site.id)}/previews/${preview}`).catch((error: unknown) => {
     // It was never published, or its time is over.

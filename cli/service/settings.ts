@@ -4,11 +4,14 @@ import os from 'node:os'
 import path from 'node:path'
 import { usageError } from '../terminal/failure.ts'
 import { proxyFor } from './proxy.ts'
+import { readWorkflowIdentity, type WorkflowIdentity } from './sign-in/workflow.ts'
 
 export interface Settings {
   /** DROPWAY_URL, or the service of the last `login`; undefined when neither is there. */
   readonly url: string | undefined
   readonly token: string | undefined
+  /** What the forge says of the job that this runs in; undefined elsewhere. */
+  readonly workflow: WorkflowIdentity | undefined
   /** PEM file of a certificate authority to trust besides the usual ones. */
   caFileFor(url: string): string | undefined
   /** The proxy on the way to an address, see proxy.ts. */
@@ -38,6 +41,7 @@ export function readSettings(env: Env): Settings {
   return {
     url: named ? parseAddress(named, 'DROPWAY_URL') : remembered.url,
     token: env['DROPWAY_TOKEN']?.trim() || undefined,
+    workflow: readWorkflowIdentity(env),
     caFileFor: (url) => env['DROPWAY_CA_FILE'] || (url === remembered.url ? remembered.ca_file : undefined),
     proxyFor: (target) => proxyFor(target, env),
     home,

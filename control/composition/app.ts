@@ -69,7 +69,7 @@ export function createApp(options: AppOptions): App {
     },
     /** Phases: edges are told → no new requests → requests finished → jobs ended → connections closed. */
     async stop() {
-      await server.close(CLOSE_GRACE_MS, CLOSE_NOTICE_MS)
+      await server.close(CLOSE_GRACE_MS, Math.max(CLOSE_NOTICE_MS, config.drainNoticeMs))
       await Promise.all(jobs.map((loop) => loop.stop()))
       stopSaying()
       await databaseWatch.stop()

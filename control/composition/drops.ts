@@ -8,6 +8,7 @@ import { createBrowserCookie, type BrowserCookie } from '../drops/anonymous/brow
 import { createAnonymousStorage } from '../drops/anonymous/storage.ts'
 import { createDomains, type Domains } from '../drops/domains/domains.ts'
 import { createDomainWatch, type DomainWatch } from '../drops/domains/watch.ts'
+import { createPublishers, type Publishers } from '../drops/publishers/publishers.ts'
 import { createGallery, type Gallery } from '../drops/gallery/gallery.ts'
 import type { Publishing } from '../drops/publishing/contract.ts'
 import { createPublishing } from '../drops/publishing/publishing.ts'
@@ -28,6 +29,8 @@ import { createWebhookSender } from '../drops/webhooks/send.ts'
 import { createWebhooks, type Webhooks } from '../drops/webhooks/webhooks.ts'
 import { createDns } from '../drops/domains/dns/dns.ts'
 import { createRouting, type Routing } from '../ground/routing/routing.ts'
+import { fetchNamedByOperator, fetchPublic } from '../ground/http/public-fetch.ts'
+import type { FetchOfIssuer } from '../drops/publishers/issuer-keys.ts'
 import type { Ground } from './ground.ts'
 
 export interface Drops {
@@ -50,9 +53,18 @@ export interface Drops {
   readonly trust: Trust
   readonly inspector: Inspector
   readonly gallery: Gallery
+  readonly publishers: Publishers
   readonly anonymous: Anonymous
   readonly browserCookie: BrowserCookie
   readonly botCheck: BotCheck
+}
+
+/** What an issuer of the operator's choice serves itself may be private; wherever it points to must be public. */
+function createIssuerFetch(trustedIssuers: readonly string[]): FetchOfIssuer {
+  return (issuer, url, limits) => {
+    const isOwn = trustedIssuers.includes(issuer) && new URL(url).origin === new URL(issuer).origin
+    return isOwn ? fetchNamedByOperator(url, limits) : fetchPublic(url, limits)
+  }
 }
 
 export function composeDrops(ground: Ground): Drops {
@@ -112,6 +124,15 @@ export function composeDrops(ground: Ground): Drops {
     trust,
     inspector,
     gallery: createGallery({ sql, clock, config }),
+    publishers: createPublishers({
+      sql,
+      clock,
+      sites,
+      limiter,
+      baseUrl: config.baseUrl,
+      trustedIssuers: config.trustedIssuers,
+      fetchOfIssuer: createIssuerFetch(config.trustedIssuers),
+    }),
     anonymous: createAnonymous({
       sql,
       clock,

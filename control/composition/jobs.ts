@@ -50,6 +50,7 @@ function sweeps(services: Services): Job[] {
     { name: 'accounts', atMostEveryMs: SWEEP_MS, run: () => services.accounts.sweep() },
     { name: 'webhooks', atMostEveryMs: SWEEP_MS, run: () => services.webhookCourier.sweep() },
     { name: 'mail', run: () => services.mailer.sweep() },
+    { name: 'publishers', atMostEveryMs: SWEEP_MS, run: () => services.publishers.sweep() },
     { name: 'oauth', atMostEveryMs: SWEEP_MS, run: () => services.oauth.sweep() },
     {
       name: 'view batches',

@@ -7,6 +7,7 @@ import { createCsrf, type Csrf } from '../people/access/csrf.ts'
 import { createTokens, type Tokens } from '../people/access/tokens.ts'
 import { createAccounts } from '../people/accounts/accounts.ts'
 import type { Accounts } from '../people/accounts/contract.ts'
+import type { Publishers } from '../drops/publishers/publishers.ts'
 import { createOrganisations, type Organisations } from '../people/organisations/organisations.ts'
 import type { Drops } from './drops.ts'
 import type { Ground } from './ground.ts'
@@ -23,7 +24,11 @@ export interface People {
 export function composePeople(
   ground: Ground,
   { browserCookie }: Pick<Drops, 'browserCookie'>,
-  { hooks, oauth }: { hooks: Hooks; oauth: Pick<OAuth, 'actorOf'> },
+  {
+    hooks,
+    oauth,
+    publishers,
+  }: { hooks: Hooks; oauth: Pick<OAuth, 'actorOf'>; publishers: Pick<Publishers, 'actorOf'> },
 ): People {
   const { sql, clock, log, config, secrets, enqueueMail } = ground
   const { baseUrl } = config
@@ -49,9 +54,10 @@ export function composePeople(
       clock,
       log,
       baseUrl,
+      publisher: (token, request) => publishers.actorOf(token, request.ip),
       oauth: (token, request) => oauth.actorOf(token, `${baseUrl}/api/v1`, request.ip),
     }),
-    tokens: createTokens({ sql, clock }),
+    tokens: createTokens({ sql, clock, baseUrl, enqueueMail }),
     csrf: createCsrf({ secrets, baseUrl }),
   }
 }

@@ -1,5 +1,6 @@
 /** Plans and clocks: what is paid for, and what ends when. */
 import type Stripe from 'stripe'
+import type { Tokens } from '../people/access/tokens.ts'
 import type { Accounts } from '../people/accounts/contract.ts'
 import { createBilling, type Billing } from '../plans/billing/billing.ts'
 import { createStripe } from '../plans/billing/stripe.ts'
@@ -13,9 +14,15 @@ export interface Plans {
   readonly billing: Billing
 }
 
-export function composePlans(ground: Ground, drops: Drops, closeUnverified: Accounts['closeUnverified']): Plans {
+/** What the clocks of people bring about, by the lifecycle's run. */
+export interface ClocksOfPeople {
+  readonly closeUnverified: Accounts['closeUnverified']
+  readonly tellEndingTokens: Tokens['tellEnding']
+}
+
+export function composePlans(ground: Ground, drops: Drops, clocks: ClocksOfPeople): Plans {
   const { config } = ground
-  const lifecycle = createLifecycle({ ...ground, ...drops, closeUnverified })
+  const lifecycle = createLifecycle({ ...ground, ...drops, ...clocks })
   const stripe = config.stripeSecretKey ? createStripe(config.stripeSecretKey, config.stripeApiBase) : undefined
   const billing = createBilling({
     ...ground,

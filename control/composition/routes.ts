@@ -10,6 +10,7 @@ import { domainRoutes } from '../drops/domains/routes.ts'
 import { galleryRoutes } from '../drops/gallery/routes.ts'
 import { namedPreviewRoutes } from '../drops/sites/kept/routes.ts'
 import { contentUploadRoutes } from '../drops/sites/uploads/content-uploads/routes.ts'
+import { publisherRoutes } from '../drops/publishers/routes.ts'
 import { siteRoutes } from '../drops/sites/routes.ts'
 import { webhookRoutes } from '../drops/webhooks/routes.ts'
 import { createApiRoutes } from '../ground/http/api.ts'
@@ -31,6 +32,7 @@ const API_TAGS: readonly Tag[] = [
   { name: 'Versions', description: 'Publish content, send changed files only, go back to an earlier version.' },
   { name: 'Domains', description: 'Serve a site from your own domain, with a certificate.' },
   { name: 'Webhooks', description: 'Be told what happens to drops, with signed messages (Standard Webhooks).' },
+  { name: 'Publishers', description: 'Let a workflow of your forge publish with its own token, without a secret.' },
   { name: 'Account', description: 'Who a credential belongs to, what is used, and API tokens.' },
   { name: 'Organisation', description: 'People who work together: members, invitations and the audit log.' },
   { name: 'Gallery', description: 'Drops whose owners want to be seen.' },
@@ -50,6 +52,7 @@ export function allRoutes(services: Services, dashboard: Dashboard): Route[] {
     ...contentUploadRoutes(services),
     ...domainRoutes({ apiRoute, ...services }),
     ...webhookRoutes({ apiRoute, ...services }),
+    ...publisherRoutes({ apiRoute, ...services }),
     ...organisationRoutes({ apiRoute, ...services }),
     ...tokenRoutes({ apiRoute, ...services }),
     ...accountRoutes({

@@ -20,10 +20,13 @@ export interface Services extends Ground, Drops, Plans, People {
 export function createServices(options: ControlOptions): Services {
   const ground = openGround(options)
   const drops = composeDrops(ground)
-  const plans = composePlans(ground, drops, () => people.accounts.closeUnverified())
+  const plans = composePlans(ground, drops, {
+    closeUnverified: () => people.accounts.closeUnverified(),
+    tellEndingTokens: (clock) => people.tokens.tellEnding(clock),
+  })
   const hooks = createHooks(drops, plans, { endGrantsOf: (...event) => oauth.endGrantsOf(...event) })
   const oauth = createOAuth({ ...ground, baseUrl: ground.config.baseUrl, fetchDocument: fetchPublic, hooks })
-  const people = composePeople(ground, drops, { hooks, oauth })
+  const people = composePeople(ground, drops, { hooks, oauth, publishers: drops.publishers })
   return {
     ...ground,
     ...drops,

@@ -13,12 +13,81 @@ export interface Actor {
   readonly orgId: string
   readonly role: Role
   readonly plan: PlanName
+  /** How much of what the person may do this credential is good for. */
+  readonly reach: Reach
   readonly via:
     | { readonly kind: 'session'; readonly sessionId: string }
     | { readonly kind: 'token'; readonly tokenId: string }
     | { readonly kind: 'oauth'; readonly grantId: string; readonly scopes: readonly string[] }
+    /** A workflow that the drop trusts; the person is the owner of the organisation, who did nothing. */
+    | { readonly kind: 'publisher'; readonly publisherId: string; readonly run: WorkflowRun }
   /** For the audit log. */
   readonly ip: string
+}
+
+/** What a credential can be limited to, the narrowest first; each holds those before it. */
+export const SCOPES = ['read', 'publish', 'manage'] as const
+export type Scope = (typeof SCOPES)[number]
+
+export interface Reach {
+  /** `everything`: sessions, and credentials that name no scope. They reach people and billing too. */
+  readonly scope: Scope | 'everything'
+  /** The drops that it acts on; undefined for all of the organisation, and for new ones. */
+  readonly sites: readonly string[] | undefined
+}
+
+export const EVERYTHING: Reach = { scope: 'everything', sites: undefined }
+
+/** What an operation asks of a credential. Every operation of the API names one, and the document repeats it. */
+export type CredentialNeed =
+  /** No credential at all. */
+  | 'nothing'
+  | Scope
+  /** Reads about people or billing: any scope will do, and the dashboard has pages for it. */
+  | 'read-people'
+  /** Changes people or billing: no scope covers it. */
+  | 'people'
+  /** The dashboard's own session alone. */
+  | 'session'
+
+/** Policy: what each need takes. */
+export function suffices(actor: Pick<Actor, 'reach' | 'via'>, need: CredentialNeed): boolean {
+  const { scope } = actor.reach
+  switch (need) {
+    case 'nothing':
+      return true
+    case 'session':
+      return actor.via.kind === 'session'
+    case 'people':
+      return scope === 'everything' && actor.reach.sites === undefined
+    case 'read-people':
+      // A workflow is no person of the organisation.
+      return actor.via.kind !== 'publisher'
+    default:
+      return scope === 'everything' || SCOPES.indexOf(scope) >= SCOPES.indexOf(need)
+  }
+}
+
+/** The widest of the scopes that were given; without any, everything. */
+export function reachOf(scopes: readonly Scope[] | null, sites?: readonly string[] | null): Reach {
+  const widest = scopes === null ? 'everything' : SCOPES.findLast((scope) => scopes.includes(scope))
+  return { scope: widest ?? 'everything', sites: sites ?? undefined }
+}
+
+/** Does the credential act on this drop at all? */
+export function reaches({ sites }: Reach, siteId: string): boolean {
+  return sites === undefined || sites.includes(siteId)
+}
+
+/** What a forge said about the run that publishes; empty where it said nothing. */
+export interface WorkflowRun {
+  readonly provider: 'github' | 'gitlab' | 'forgejo' | 'oidc'
+  readonly issuer: string
+  readonly repository: string
+  readonly workflow: string
+  readonly commit: string
+  /** Who started it, by the name they have at the forge. */
+  readonly actor: string
 }
 
 export type Permission =

@@ -63,6 +63,8 @@ export interface ControlConfig extends SharedSettings {
   /** What live anonymous drops may store, all together and from one network. */
   readonly anonymousStorageBytes: number
   readonly anonymousNetworkStorageBytes: number
+  /** Issuers of workflow tokens that are trusted besides the built-in forges, exactly as written. */
+  readonly trustedIssuers: readonly string[]
   /** Versions per hour of one organisation. */
   readonly uploadsPerHour: number
 }
@@ -84,6 +86,18 @@ function readMail(env: EnvReader, { serviceHost }: SharedSettings): Pick<Control
       undefined,
     )
   return { smtpUrl, showsMails: smtpUrl === undefined && isLocal }
+}
+
+/** Plain http only on this machine: whoever can answer for an issuer can publish. */
+function readTrustedIssuers(env: EnvReader): readonly string[] {
+  const issuers = env.list('TRUSTED_ISSUERS')
+  for (const issuer of issuers) {
+    const url = URL.parse(issuer)
+    const isPlain = url?.protocol === 'http:' && isLoopbackName(url.hostname)
+    if (!url || (url.protocol !== 'https:' && !isPlain) || url.search !== '' || url.hash !== '')
+      env.problem(`TRUSTED_ISSUERS: "${issuer}" must be an https address (http on this machine alone)`, undefined)
+  }
+  return issuers
 }
 
 export function readControlConfig(environment: Env): ControlConfig {
@@ -126,6 +140,7 @@ export function readControlConfig(environment: Env): ControlConfig {
     anonymousPerHour: env.integer('ANONYMOUS_PER_HOUR', 60, 1, 1_000_000),
     anonymousStorageBytes: env.integer('ANONYMOUS_STORAGE_MB', 20_000, 1, 1_000_000_000) * 1_000_000,
     anonymousNetworkStorageBytes: env.integer('ANONYMOUS_NETWORK_STORAGE_MB', 500, 1, 1_000_000_000) * 1_000_000,
+    trustedIssuers: readTrustedIssuers(env),
     uploadsPerHour: env.integer('UPLOADS_PER_HOUR', 600, 1, 1_000_000),
   })
 }

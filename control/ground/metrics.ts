@@ -3,7 +3,6 @@
  * passes on is the world's, and finds nothing here.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { Gauge, Registry } from 'prom-client'
 import { errors } from '../../shared/contracts/errors.ts'
 import type { Request, Route } from './http/route.ts'
 
@@ -20,7 +19,9 @@ export function createMetrics(): ControlMetrics {
   delay.enable()
   const delayMs = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS)
 
-  function write(): Promise<string> {
+  async function write(): Promise<{ type: string; body: string }> {
+    // Loaded when somebody collects figures.
+    const { Gauge, Registry } = await import('prom-client')
     const registry = new Registry()
     const gauge = (name: string, help: string, value: number): void =>
       new Gauge({ name, help, registers: [registry] }).set(value)
@@ -29,7 +30,7 @@ export function createMetrics(): ControlMetrics {
     gauge('dropway_control_start_time_seconds', 'Since the epoch.', performance.timeOrigin / 1000)
     gauge('dropway_control_resident_bytes', 'Memory of the process.', process.memoryUsage.rss())
     delay.reset()
-    return registry.metrics()
+    return { type: registry.contentType, body: await registry.metrics() }
   }
 
   return {
@@ -38,11 +39,8 @@ export function createMetrics(): ControlMetrics {
       path: '/metrics',
       async handle(request) {
         if (isPassedOn(request)) throw errors.notFound('address')
-        return {
-          status: 200,
-          headers: { 'content-type': Registry.PROMETHEUS_CONTENT_TYPE, 'cache-control': 'no-store' },
-          body: await write(),
-        }
+        const { type, body } = await write()
+        return { status: 200, headers: { 'content-type': type, 'cache-control': 'no-store' }, body }
       },
     },
     stop: () => delay.disable(),

@@ -1,13 +1,13 @@
 /**
- * The TLS port: TCP → limits → handshake (SNI over memory) → HTTP/2 or HTTP/1.1 by ALPN.
+ * The TLS port: TCP → who it is → limits → handshake (SNI over memory) → HTTP/2 or HTTP/1.1 by ALPN.
  * Every worker listens itself (`reusePort`): the kernel spreads connections, none passes through the primary.
  */
 import net from 'node:net'
 import tls, { type TLSSocket } from 'node:tls'
 import type { CertificateIndex } from '../../certs/certificates.ts'
 import type { CertificateBundle } from '../../shared/certificates/bundle.ts'
-import { normaliseIp } from '../../shared/http/ip.ts'
 import type { VisitorIps } from './visitors/address.ts'
+import { announced } from './visitors/announced.ts'
 import { Connection, type ConnectionContext } from './connection.ts'
 import { createHttp1Side, type Http1Handlers } from './http1/http1.ts'
 import { createHttp2Side } from './http2/http2.ts'
@@ -94,8 +94,7 @@ export function createTlsListener(dependencies: TlsListenerDependencies): TlsLis
   const shakeHands = inTurns((socket: net.Socket) => {
     if (!socket.destroyed) tlsServer.emit('connection', socket)
   })
-  const server = net.createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: IDLE_MS }, (socket) => {
-    const peer = normaliseIp(socket.remoteAddress ?? '')
+  const admit = (socket: net.Socket, peer: string): void => {
     const network = limits.of(peer)
     if (peer === '' || !limits.mayConnect(network)) {
       dependencies.onRefusedConnection()
@@ -103,9 +102,12 @@ export function createTlsListener(dependencies: TlsListenerDependencies): TlsLis
     }
     network.connections += 1
     socket.once('close', () => void (network.connections -= 1))
-    socket.on('error', () => socket.destroy())
     visitors.set(socket, { peer, network })
     shakeHands(socket)
+  }
+  const server = net.createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: IDLE_MS }, (socket) => {
+    socket.on('error', () => socket.destroy())
+    announced(socket, dependencies.visitorIps, (peer) => admit(socket, peer))
   })
 
   return {

@@ -1,12 +1,13 @@
 /** The plain port: answers the CA's http-01 question, and sends all others to https. */
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import net, { type AddressInfo } from 'node:net'
 import { MAX_HEADER_BYTES } from '../../shared/contracts/limits.ts'
 import { parseAuthority } from '../../shared/http/hosts.ts'
-import { normaliseIp } from '../../shared/http/ip.ts'
 import type { ReceivedRequest } from '../../shared/http/received-request.ts'
 import { endAfterAnswer, hasBody } from './http1/close-in-stages.ts'
 import { hostOf, splitAbsoluteForm } from './http1/node-exchange.ts'
+import type { VisitorIps } from './visitors/address.ts'
+import { announced } from './visitors/announced.ts'
 import type { NetworkLimits } from './visitors/limits.ts'
 import { CHECK_SLOW_MS, HEADERS_MS, IDLE_MS } from './timeouts.ts'
 
@@ -19,6 +20,7 @@ export interface PlainListenerDependencies {
   /** Public https port; undefined when it is 443. */
   readonly publicPort: number | undefined
   readonly limits: NetworkLimits
+  readonly visitorIps: Pick<VisitorIps, 'isTrusted'>
 }
 
 export interface PlainListener {
@@ -26,21 +28,32 @@ export interface PlainListener {
   close(): void
 }
 
-export function createPlainListener({ challenge, publicPort, limits }: PlainListenerDependencies): PlainListener {
-  const server = http.createServer({
+export function createPlainListener({
+  challenge,
+  publicPort,
+  limits,
+  visitorIps,
+}: PlainListenerDependencies): PlainListener {
+  const parsing = http.createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: HEADERS_MS,
     requestTimeout: REQUEST_MS,
     connectionsCheckingInterval: CHECK_SLOW_MS,
     requireHostHeader: false,
   })
-  server.timeout = IDLE_MS
-  server.on('request', (request, response) => answer(request, response))
-  server.on('connection', (socket) => {
-    const network = limits.of(normaliseIp(socket.remoteAddress ?? ''))
-    if (!limits.mayConnect(network)) return void socket.destroy()
-    network.connections += 1
-    socket.once('close', () => void (network.connections -= 1))
+  parsing.timeout = IDLE_MS
+  parsing.on('request', (request, response) => answer(request, response))
+  // Never listens (sockets come from the server below), but this is what starts its check for slow senders.
+  parsing.emit('listening')
+  const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    socket.on('error', () => socket.destroy())
+    announced(socket, visitorIps, (peer) => {
+      const network = limits.of(peer)
+      if (!limits.mayConnect(network)) return void socket.destroy()
+      network.connections += 1
+      socket.once('close', () => void (network.connections -= 1))
+      parsing.emit('connection', socket)
+    })
   })
 
   function answer(request: IncomingMessage, response: ServerResponse): void {
@@ -74,7 +87,8 @@ export function createPlainListener({ challenge, publicPort, limits }: PlainList
     },
     close() {
       server.close()
-      server.closeAllConnections()
+      parsing.closeAllConnections()
+      parsing.close()
     },
   }
 }

@@ -4,6 +4,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../shared/running/clock.ts'
+import { grownTo } from '../../shared/values/grown-to.ts'
 
 export interface AttemptLimit {
   readonly attempts: number
@@ -32,7 +33,7 @@ export interface Attempts {
 }
 
 export function createAttempts(limit: AttemptLimit, clock: Clock): Attempts {
-  const windows = new LRUCache<string, Window>({ max: limit.maxKeys })
+  const windows = new LRUCache<string, Window>(grownTo(limit.maxKeys))
   function windowOf(key: string): Window {
     const now = clock.now()
     const window = windows.get(key)

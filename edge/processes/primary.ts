@@ -15,6 +15,7 @@ import { openBlobStore } from '../../shared/blobs/open.ts'
 import { systemClock } from '../../shared/running/clock.ts'
 import { newId } from '../../shared/contracts/ids.ts'
 import { edgeIdOf } from '../../shared/contracts/live-edges.ts'
+import { giveBackWhenIdle } from '../../shared/running/idle-memory.ts'
 import { createLog, type Log } from '../../shared/running/log.ts'
 import { saySettings, settingsOf } from '../../shared/contracts/plane-settings.ts'
 import { createSecrets, type Secrets } from '../../shared/secrets/secrets.ts'
@@ -103,26 +104,28 @@ export async function runPrimary(
   // Registered and level first, where Redis is there: then no publish is acknowledged that this edge does not serve.
   await Promise.race([follower.firstSync, sleep(FIRST_SYNC_MS, undefined, { ref: false })])
   const ports = await workers.listen()
+  let stopping: Promise<void> | undefined
   if (orphans.length > 0) dismiss(orphans, config.drainMs, log)
   const metrics =
     config.metricsPort === undefined
       ? undefined
       : await startMetrics(
           { port: config.metricsPort, host: config.metricsHost },
-          { workers, follower, ledger, replica, certificates, delay },
+          { workers, follower, ledger, replica, certificates, delay, isLeaving: () => stopping !== undefined },
         )
   log.info({ ...ports, metricsPort: metrics?.port, workers: config.workers }, 'ready')
   surviveStrayErrors(log)
   startWatchdog({ name: 'edge' })
   hangOnSignal(config.testHooks === 'hang')
   answerPings()
+  giveBackWhenIdle()
   process.send?.({ ready: true, ...ports, metricsPort: metrics?.port })
 
-  /** In named phases: visitors first, then what is left to be told, then the files. */
-  let stopping: Promise<void> | undefined
+  /** In named phases: balancers first, then visitors, then what is left to be told, then the files. */
   const orphaned = Promise.withResolvers<void>()
   const stop = (): Promise<void> =>
     (stopping ??= (async () => {
+      if (metrics) await Promise.race([sleep(config.drainNoticeMs), orphaned.promise])
       log.info('draining')
       await workers.drain(config.drainMs + DRAIN_GRACE_MS, orphaned.promise)
       await Promise.all([follower.stop(), ledger.stop(), issuer.stop(1000)])

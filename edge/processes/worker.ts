@@ -8,6 +8,7 @@ import { systemClock } from '../../shared/running/clock.ts'
 import { createLog, type Log } from '../../shared/running/log.ts'
 import { createProofOfWork } from '../../shared/secrets/proof-of-work.ts'
 import { createSecrets, type Secrets } from '../../shared/secrets/secrets.ts'
+import { giveBackWhenIdle } from '../../shared/running/idle-memory.ts'
 import { answerPings } from '../../shared/running/watchdog/heartbeat.ts'
 import { hangOnSignal } from '../../shared/running/watchdog/test-hook.ts'
 import { startWatchdog } from '../../shared/running/watchdog/watchdog.ts'
@@ -109,10 +110,11 @@ function assemble(config: EdgeConfig, log: Log): Parts {
     log,
   })
   let refusedConnections = 0
+  const visitorIps = createVisitorIps(config.trustedProxies)
   const listener = createTlsListener({
     certificates,
     fallback: service.current(),
-    visitorIps: createVisitorIps(config.trustedProxies),
+    visitorIps,
     limits,
     ticketKeys: ticketKeys(secrets, clock.now()),
     onExchange: pipeline,
@@ -124,6 +126,7 @@ function assemble(config: EdgeConfig, log: Log): Parts {
     challenge: (token) => challengeOf(replica, token),
     publicPort: config.publicPort,
     limits,
+    visitorIps,
   })
   rotateTicketKeys(secrets, clock, (keys) => listener.setTicketKeys(keys))
   service.watch((bundle) => {
@@ -224,6 +227,7 @@ class Worker {
       this.#isListening = true
       tell({ type: 'listening', httpsPort: https, httpPort: http })
       startWatchdog({ name: 'edge' })
+      giveBackWhenIdle()
     } catch (error) {
       channel.send({ type: 'failed', message: (error as Error).message } satisfies ToPrimary, () => process.exit(1))
     }

@@ -4,10 +4,11 @@
  * much a day and drop, whatever it calls itself: neither reloading nor a loop makes a drop popular.
  */
 import { LRUCache } from 'lru-cache'
+import { grownTo } from '../../shared/values/grown-to.ts'
 import type { SeenPage } from '../context.ts'
 
 /** Who has seen what today: about 100 bytes each. A visitor who is forgotten in a crowd is counted again. */
-const MAX_REMEMBERED = 200_000
+const REMEMBERED = grownTo(200_000)
 /** An office behind one address; a loop that changes its name with every request gets no further. */
 const MAX_VIEWS_OF_NETWORK = 100
 
@@ -17,8 +18,8 @@ export interface Visitors {
 }
 
 export function createVisitors(): Visitors {
-  const seen = new LRUCache<string, true>({ max: MAX_REMEMBERED })
-  const networks = new LRUCache<string, number>({ max: MAX_REMEMBERED })
+  const seen = new LRUCache<string, true>(REMEMBERED)
+  const networks = new LRUCache<string, number>(REMEMBERED)
 
   function isNew([key, network, visitor]: SeenPage): boolean {
     const [page, share] = [`${key}|${visitor}`, `${key}|${network}`]

@@ -131,6 +131,21 @@ export const errors = {
   emailNotVerified: () =>
     new ApiError(403, 'email_not_verified', 'Open the link in the verification mail first, or ask for a new one.'),
   forbidden: (detail: string) => new ApiError(403, 'forbidden', detail),
+  /** RFC 6750 §3.1. `needs`: a scope, or what no scope covers. */
+  insufficientScope: (needs: string, has: string) => {
+    const isScope = ['read', 'publish', 'manage'].includes(needs)
+    return new ApiError(
+      403,
+      'insufficient_scope',
+      isScope
+        ? `This needs the scope ${needs}; the token has ${has}. Use a token with that scope.`
+        : 'No scope of a token covers this. Do it in the dashboard.',
+      {
+        fields: { needs: isScope ? needs : 'session' },
+        headers: { 'www-authenticate': `Bearer error="insufficient_scope"${isScope ? `, scope="${needs}"` : ''}` },
+      },
+    )
+  },
   planFeature: (feature: string) =>
     new ApiError(403, 'plan_feature', `${feature} is not part of your plan. Upgrade to Plus or Business to use it.`),
   planLimit: (detail: string) => new ApiError(403, 'plan_limit', detail),

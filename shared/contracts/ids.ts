@@ -9,6 +9,7 @@ export type IdPrefix =
   | 'usr'
   | 'org'
   | 'tok'
+  | 'pub'
   | 'ses'
   | 'inv'
   | 'dom'

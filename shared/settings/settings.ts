@@ -19,6 +19,8 @@ export interface SharedSettings {
   readonly controlPort: number
   readonly logLevel: string
   readonly trustedProxies: readonly string[]
+  /** How long a plane that was told to stop says so at /readyz, while it still takes everyone. */
+  readonly drainNoticeMs: number
   /** `hang`: SIGUSR2 stops the event loop for ever. For tests of the watchdog alone. */
   readonly testHooks: 'off' | 'hang'
 }
@@ -40,6 +42,7 @@ export function readSharedSettings(env: EnvReader): SharedSettings {
     controlPort: env.port('CONTROL_PORT', 8787),
     logLevel: env.oneOf('LOG_LEVEL', ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'], 'info'),
     trustedProxies: readTrustedProxies(env),
+    drainNoticeMs: env.durationMs('DRAIN_NOTICE', '1s'),
     testHooks: env.oneOf('TEST_HOOKS', ['off', 'hang'], 'off'),
   }
 }

@@ -105,6 +105,7 @@ describe('a Postgres that only reads for a while', () => {
         expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
       }
       expect(await health(stack)).toEqual({ status: 'degraded', detail: 'Postgres only reads: nothing can be changed' })
+      expect((await stack.fetch('/readyz')).status).toBe(503)
       expect((await stack.visit(site.slug)).text()).toContain('before')
       const findings = problems(await diagnose(stack))
       expect(findings.find(({ check }) => check === 'writing')?.detail).toContain('Postgres only reads')

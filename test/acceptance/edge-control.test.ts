@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import http from 'node:http'
 import http2 from 'node:http2'
-import type { AddressInfo } from 'node:net'
+import net, { type AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import tls from 'node:tls'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
@@ -27,6 +27,7 @@ async function startControl(): Promise<Control> {
     seen.push(`${request.method} ${request.url}`)
     if (control.isFrozen || request.url === '/never') return
     if (request.url === '/large') return void response.end(LARGE)
+    if (request.url === '/who') return void response.end(String(request.headers['x-forwarded-for']))
     request.resume()
     request.once('end', () => response.end('answered'))
   })
@@ -164,4 +165,71 @@ test('a control that does not move is passed over, and without another one a pag
   expect(Number(page.headers['retry-after'])).toBeGreaterThan(0)
   for (const control of controls) control.isFrozen = false
   await expect.poll(async () => (await asOther()).status).toBe(200)
+})
+
+const V1 = 'PROXY TCP4 192.0.2.77 198.51.100.1 56324 443\r\n'
+const V2 = Buffer.from('0d0a0d0a000d0a515549540a2111000cc000024dc6336401dc0401bb', 'hex')
+/** What a balancer says of itself: its health checks. */
+const V2_LOCAL = Buffer.from('0d0a0d0a000d0a515549540a20000000', 'hex')
+
+/** Sends bytes ahead of a handshake, all at once or one by one, and asks whom control is told; undefined: the connection ended. */
+async function announcedBy(host: string, header: string | Buffer, pieces: 'whole' | 'bytes' = 'whole') {
+  const raw = net.connect(fixture.edge.httpsPort, host)
+  raw.on('error', () => {})
+  raw.setNoDelay()
+  await once(raw, 'connect')
+  const bytes = Buffer.from(header as string, 'latin1')
+  const size = pieces === 'whole' ? Math.max(1, bytes.length) : 1
+  for (let at = 0; at < bytes.length; at += size) {
+    raw.write(bytes.subarray(at, at + size))
+    if (pieces === 'bytes') await sleep(1)
+  }
+  const socket = tls.connect({ socket: raw, ca: fixture.ca(), servername: HOST, ALPNProtocols: ['http/1.1'] })
+  socket.on('error', () => {})
+  socket.write(`GET /who HTTP/1.1\r\nHost: ${HOST}\r\nX-Forwarded-For: 203.0.113.1\r\nConnection: close\r\n\r\n`)
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+  await new Promise((resolve) => socket.once('close', resolve))
+  return /\r\n\r\n(.*)$/s.exec(Buffer.concat(chunks).toString('latin1'))?.[1]
+}
+
+test.each([
+  ['version 1', '127.0.0.1', V1, 'whole', '192.0.2.77'],
+  ['version 1, byte by byte', '127.0.0.1', V1, 'bytes', '192.0.2.77'],
+  ['version 2', '127.0.0.1', V2, 'whole', '192.0.2.77'],
+  ['version 2, byte by byte', '127.0.0.1', V2, 'bytes', '192.0.2.77'],
+  [
+    'a balancer that speaks for itself, and then for a visitor in a header of HTTP',
+    '127.0.0.1',
+    V2_LOCAL,
+    'whole',
+    '203.0.113.1',
+  ],
+  ['none: it is optional', '127.0.0.1', '', 'whole', '203.0.113.1'],
+  ['a broken one', '127.0.0.1', 'PROXY TCP4 nobody\r\n', 'whole', undefined],
+  ['version 1 of a stranger', '::1', V1, 'whole', undefined],
+  ['version 2 of a stranger', '::1', V2, 'whole', undefined],
+  ['a stranger without one', '::1', '', 'whole', '::1'],
+] as const)('who a visitor is, by the PROXY protocol: %s', async (_, host, header, pieces, visitor) => {
+  expect(await announcedBy(host, header, pieces)).toBe(visitor)
+})
+
+test.each([
+  ['127.0.0.1', V1, 308],
+  ['127.0.0.1', V2, 308],
+  ['127.0.0.1', '', 308],
+  ['::1', '', 308],
+  ['::1', V1, undefined],
+  ['::1', V2, undefined],
+] as const)('the plain port takes it from balancers alone: %s %j', async (host, header, status) => {
+  const socket = net.connect(fixture.edge.httpPort, host)
+  socket.on('error', () => {})
+  socket.write(
+    Buffer.concat([Buffer.from(header as string, 'latin1'), Buffer.from('GET / HTTP/1.1\r\nHost: a.test\r\n\r\n')]),
+  )
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+  await new Promise((resolve) => socket.once('close', resolve))
+  const answered = /^HTTP\/1\.1 (\d+)/.exec(Buffer.concat(chunks).toString('latin1'))?.[1]
+  expect(answered === '400' ? undefined : answered && Number(answered)).toBe(status)
 })

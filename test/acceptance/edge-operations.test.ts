@@ -7,7 +7,14 @@ import { buffer } from 'node:stream/consumers'
 import tls from 'node:tls'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { rawH1, requestH2, startEdgeFixture, type EdgeFixture, type RequestOptions } from '../support/edge-fixture.ts'
+import {
+  rawH1,
+  requestH1,
+  requestH2,
+  startEdgeFixture,
+  type EdgeFixture,
+  type RequestOptions,
+} from '../support/edge-fixture.ts'
 import { processTree } from '../support/processes.ts'
 import { solve } from '../support/proof-of-work.ts'
 
@@ -433,9 +440,14 @@ test('two edges on the same port: the second says so and ends', async () => {
   await expect(started).rejects.toThrow(/EDGE_HTTPS_PORT \d+ cannot be used: something else is listening there/)
 })
 
-test('SIGTERM: GOAWAY, the request in flight is finished, exit code 0', async () => {
-  const edge = await fixture.startEdge({ REPLICA_DIR: `${fixture.dataDir}/draining`, EDGE_WORKERS: '1' })
-  onRequest = (_request, response) => void setTimeout(() => response.end('finished'), 800)
+test('SIGTERM: balancers are told while newcomers are served, then GOAWAY, the request in flight is finished, exit code 0', async () => {
+  const edge = await fixture.startEdge({
+    REPLICA_DIR: `${fixture.dataDir}/draining`,
+    EDGE_WORKERS: '1',
+    DRAIN_NOTICE: '3s',
+  })
+  const health = async (path: string) => (await fetch(`http://127.0.0.1:${edge.metricsPort}${path}`)).status
+  expect([await health('/healthz'), await health('/readyz')]).toEqual([200, 200])
   const session = http2.connect('https://localhost', {
     createConnection: () =>
       tls.connect({
@@ -448,10 +460,18 @@ test('SIGTERM: GOAWAY, the request in flight is finished, exit code 0', async ()
   })
   session.on('error', () => {})
   const goaway = once(session, 'goaway')
+  const arrived = Promise.withResolvers<void>()
+  onRequest = (request, response) => {
+    if (request.url !== '/slow') return void response.end('served')
+    arrived.resolve()
+    void goaway.then(() => response.end('finished'))
+  }
   const stream = session.request({ ':path': '/slow' })
-  await once(session, 'connect')
-  await sleep(200)
+  await arrived.promise
   const stopped = edge.stop()
+  await expect.poll(() => health('/readyz')).toBe(503)
+  expect(await health('/healthz')).toBe(200)
+  expect((await requestH1(edge.httpsPort, fixture.ca(), 'localhost', '/new', {})).text).toBe('served')
   await goaway
   let text = ''
   for await (const chunk of stream) text += String(chunk)

@@ -72,7 +72,8 @@ test('the workflows for GitHub and GitLab publish', async () => {
     {
       name: 'github',
       commands: steps.flatMap((step: { run?: string }) => step.run ?? []),
-      variables: { ...env, ...secretsOf(env), GITHUB_SHA: 'c0ffee' },
+      // No forge signs for these runs: they bring a token, as on any other runner.
+      variables: { ...env, DROPWAY_TOKEN: person.account.token, GITHUB_SHA: 'c0ffee' },
     },
     {
       name: 'gitlab',
@@ -219,12 +220,6 @@ async function runBlocks(
   const code = await ended
   expect(code, `${stdout}\n${stderr}`).toBe(0)
   return stdout.split(`${MARK}\n`).slice(1)
-}
-
-/** What the runner puts in for `${{ secrets.… }}`. */
-function secretsOf(env: Readonly<Record<string, string>>): Record<string, string> {
-  expect(env['DROPWAY_TOKEN']).toBe('${{ secrets.DROPWAY_TOKEN }}')
-  return { DROPWAY_TOKEN: person.account.token }
 }
 
 /** A project whose build writes `dist`. */

@@ -86,6 +86,7 @@ test('verified and free: three drops with a badge, no more, no password', async 
   if (await confirm.count()) await confirm.first().click()
   await visitor.goto('/account/tokens')
   await page.getByLabel('Name').fill('publishing')
+  await page.getByLabel('What it may do').selectOption('manage')
   await page.getByRole('button', { name: 'Create token' }).click()
   token = await page.locator('#token').innerText()
   for (let count = 0; count < 3; count++) drops.push(await stack.publish({ token }, `<h1>Drop ${count}</h1>`))

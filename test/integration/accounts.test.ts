@@ -60,7 +60,7 @@ describe('from sign-up to a revoked token', () => {
     const unverified = await callRoute(routes, 'GET', '/api/v1/me', withSession(secret))
     expect(unverified).toMatchObject({ status: 403, body: { error: 'email_not_verified' } })
     const actor = await fixture.actorOf(signedIn)
-    expect(await refusal(fixture.tokens.create(actor, 'too early'))).toBe('email_not_verified')
+    expect(await refusal(fixture.tokens.create(actor, { name: 'too early' }))).toBe('email_not_verified')
 
     const [mail] = await fixture.mailsTo('whole.way@example.com')
     expect(mail).toMatchObject({ template: 'verify', subject: 'Verify your e-mail address' })
@@ -106,7 +106,7 @@ describe('from sign-up to a revoked token', () => {
 
   test('a token cannot make tokens, and another account cannot revoke it', async () => {
     const [owner, stranger] = [await fixture.newAccount(), await fixture.newAccount()]
-    const issued = await fixture.tokens.create(owner, 'ci')
+    const issued = await fixture.tokens.create(owner, { name: 'ci' })
     const made = await callRoute(routes, 'POST', '/api/v1/tokens', { ...bearer(issued.token), body: { name: 'child' } })
     expect(made).toMatchObject({ status: 403, body: { error: 'forbidden' } })
     expect(await refusal(fixture.tokens.revoke(stranger, issued.id))).toBe('not_found')
@@ -115,7 +115,7 @@ describe('from sign-up to a revoked token', () => {
 
   test('the last use is noted at most once a minute', async () => {
     const owner = await fixture.newAccount()
-    const issued = await fixture.tokens.create(owner, 'ci')
+    const issued = await fixture.tokens.create(owner, { name: 'ci' })
     const lastUse = async () => (await fixture.tokens.list(owner))[0]!.lastUsedAt?.getTime()
     await fixture.access.tokenActor(issued.token, '::1')
     const first = fixture.clock.now()
@@ -161,6 +161,24 @@ describe('credentials of the REST API', () => {
     ['no evidence', {}, 401],
   ])('a session with %s', async (_, headers: Record<string, string>, status) => {
     expect((await callRoute(routes, 'GET', '/api/v1/me', withSession(session, headers))).status).toBe(status)
+  })
+
+  test('a token ends at its time, and its person hears of it once, a week before', async () => {
+    const owner = await fixture.newAccount()
+    const day = 86_400
+    const long = await fixture.tokens.create(owner, { name: 'Long "CI"', expiresInSeconds: 10 * day })
+    await fixture.tokens.create(owner, { name: 'Short', expiresInSeconds: 6 * day })
+    const told = async () => (await fixture.mailsTo(owner.email)).filter(({ template }) => template === 'token_ending')
+    expect(await fixture.tokens.tellEnding(fixture.clock)).toBe(0)
+    fixture.advance(3 * day * 1000)
+    expect(await fixture.tokens.tellEnding(fixture.clock)).toBe(1)
+    expect(await fixture.tokens.tellEnding(fixture.clock)).toBe(0)
+    expect((await told()).map(({ subject }) => subject)).toEqual(['Your API token "Long "CI"" ends soon'])
+    fixture.advance(7 * day * 1000 - 1)
+    expect(await fixture.access.tokenActor(long.token, '::1')).toBeDefined()
+    fixture.advance(1)
+    expect(await fixture.access.tokenActor(long.token, '::1')).toBeUndefined()
+    expect((await fixture.tokens.list(owner)).map(({ name }) => name)).toEqual([])
   })
 
   test('an OAuth token counts when it carries the scope of this API', async () => {
@@ -241,7 +259,7 @@ describe('links in mails', () => {
     await expect.poll(() => fixture.mailsTo(email)).toHaveLength(2)
     const { token } = (await fixture.mailsTo(email)).find((mail) => mail.template === 'reset')!
     const owner = { ...(await fixture.actorOf(before)), emailVerified: true }
-    const issued = await fixture.tokens.create(owner, 'ci')
+    const issued = await fixture.tokens.create(owner, { name: 'ci' })
     expect(await fixture.accounts.isLinkValid('reset', token)).toBe(true)
     expect(await fixture.accounts.isLinkValid('verify', token)).toBe(false)
 
@@ -352,7 +370,7 @@ describe('the account itself', () => {
       secretOf(await fixture.accounts.signIn({ email: actor.email, password: PASSWORD }, VISIT)),
       secretOf(await fixture.accounts.signIn({ email: actor.email, password: PASSWORD }, VISIT)),
     ]
-    const issued = await fixture.tokens.create(actor, 'ci')
+    const issued = await fixture.tokens.create(actor, { name: 'ci' })
     const change = { currentPassword: PASSWORD, newPassword: 'a better password', endTokensAndApps: false }
     const changed = await fixture.accounts.changePassword(actor, change, { ...VISIT, sessionSecret: here })
     expect([await isLive(here), await isLive(there), await isLive(secretOf(changed))]).toEqual([false, false, true])
@@ -364,7 +382,7 @@ describe('the account itself', () => {
 
   test('a new password ends tokens and connected apps too when its owner wants that', async () => {
     const actor = await fixture.newAccount()
-    const issued = await fixture.tokens.create(actor, 'ci')
+    const issued = await fixture.tokens.create(actor, { name: 'ci' })
     const change = { currentPassword: PASSWORD, newPassword: 'a better password', endTokensAndApps: true }
     await fixture.accounts.changePassword(actor, change, VISIT)
     expect(await fixture.access.tokenActor(issued.token, '::1')).toBeUndefined()
@@ -373,7 +391,7 @@ describe('the account itself', () => {
 
   test('deleting it takes everything along, and the address is free again', async () => {
     const actor = await fixture.newAccount()
-    const issued = await fixture.tokens.create(actor, 'ci')
+    const issued = await fixture.tokens.create(actor, { name: 'ci' })
     expect(await refusal(fixture.accounts.deleteAccount(actor, { password: 'wrong password' }))).toBe(
       'wrong_credentials',
     )
@@ -416,7 +434,7 @@ describe('the account itself', () => {
 
   test("the operator's account needs no browser", async () => {
     const created = await fixture.accounts.createAccount({ email: 'ops@example.com', verified: true })
-    const issued = await fixture.tokens.createFor({ ...created, emailVerified: true }, 'admin')
+    const issued = await fixture.tokens.createFor({ ...created, emailVerified: true }, { name: 'admin' })
     expect(await fixture.access.tokenActor(issued.token, '::1')).toMatchObject({
       email: 'ops@example.com',
       emailVerified: true,

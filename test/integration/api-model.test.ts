@@ -269,7 +269,7 @@ async function begin(wanted: { personal: PlanName; team: PlanName; memberRole: '
 
   async function giveToken(userId: string, orgId: string): Promise<void> {
     const { tokens } = app.services
-    const { id, token, name } = await tokens.createFor({ userId, orgId, emailVerified: true }, 'first')
+    const { id, token, name } = await tokens.createFor({ userId, orgId, emailVerified: true }, { name: 'first' })
     world.tokens.push({ id, secret: token, person: userId, org: orgId, name, revoked: false })
   }
 

@@ -5,7 +5,7 @@
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Actor } from '../../control/ground/actor.ts'
+import { EVERYTHING, type Actor } from '../../control/ground/actor.ts'
 import type { Dns } from '../../control/drops/domains/dns/dns.ts'
 import { createDomains, type Domains } from '../../control/drops/domains/domains.ts'
 import { systemClock } from '../../shared/running/clock.ts'
@@ -100,6 +100,7 @@ async function newPerson(id: string): Promise<Person> {
     orgId,
     role: 'owner',
     plan: 'business',
+    reach: EVERYTHING,
     via: { kind: 'token', tokenId: 'tok' },
     ip: '127.0.0.1',
   }

@@ -1,7 +1,7 @@
 /** Custom domains while their drop, their name and their claim change at the same moment: real Postgres, no edges. */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Actor } from '../../control/ground/actor.ts'
+import { EVERYTHING, type Actor } from '../../control/ground/actor.ts'
 import { createDomains, type Domains } from '../../control/drops/domains/domains.ts'
 import { changeRoutes, type RoutingTransaction } from '../../control/ground/routing/changes.ts'
 import { setRoute } from '../../control/ground/routing/outbox.ts'
@@ -73,6 +73,7 @@ async function newAccount(): Promise<{ actor: Actor; siteId: string }> {
     orgId,
     role: 'owner',
     plan: 'plus',
+    reach: EVERYTHING,
     via: { kind: 'token', tokenId: 'tok' },
     ip: '127.0.0.1',
   }

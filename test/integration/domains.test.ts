@@ -4,7 +4,7 @@ import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createAcmeSource } from '../../certs/orders/issue.ts'
 import { createIssuer, type Issuer } from '../../certs/renew.ts'
-import type { Actor } from '../../control/ground/actor.ts'
+import { EVERYTHING, type Actor } from '../../control/ground/actor.ts'
 import { createDomains, type Domains } from '../../control/drops/domains/domains.ts'
 import { newDomainsPerDay } from '../../control/drops/domains/rules.ts'
 import { createDomainWatch, type DomainWatch } from '../../control/drops/domains/watch.ts'
@@ -123,6 +123,7 @@ async function newAccount(plan: PlanName): Promise<{ actor: Actor; siteId: strin
     orgId,
     role: 'owner',
     plan,
+    reach: EVERYTHING,
     via: { kind: 'token', tokenId: 'tok' },
     ip: '127.0.0.1',
   }

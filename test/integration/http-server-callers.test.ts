@@ -122,6 +122,30 @@ test('closing lets requests finish, refuses new ones, and cuts what outlasts the
   await expect(fetch(`${url}/slow`)).rejects.toThrow()
 })
 
+test('a control in trouble is alive and not ready, one that leaves says so while it serves', async () => {
+  let trouble: string | undefined
+  const { url, server } = await startServer([hello], { trouble: () => trouble })
+  const told = async (path: string) => {
+    const answer = await fetch(url + path)
+    return [answer.status, await answer.json()]
+  }
+  expect([await told('/healthz'), await told('/readyz')]).toEqual([
+    [200, { status: 'ok' }],
+    [200, { status: 'ok' }],
+  ])
+  trouble = 'Postgres is away'
+  const said = { status: 'degraded', detail: 'Postgres is away: nothing can be changed' }
+  expect([await told('/healthz'), await told('/readyz')]).toEqual([
+    [200, said],
+    [503, said],
+  ])
+  trouble = undefined
+  const closed = server.close(0, 3000)
+  expect(await told('/readyz')).toEqual([503, { status: 'closing' }])
+  expect(await told('/hello')).toEqual([200, { hello: true }])
+  await closed
+})
+
 const SMALL_SHARES = { places: 6, placesPerCaller: 2, waiting: 20, waitingPerCaller: 4, waitMs: 500 }
 
 test('one network holds only its part of the requests under way, and no one waits in silence', async () => {

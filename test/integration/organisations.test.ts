@@ -136,7 +136,7 @@ describe('coming and going', () => {
     await organisations.switchTo(await fixture.actorOf(signedIn), id)
     const inside = await fixture.actorOf(signedIn)
     expect(inside).toMatchObject({ orgId: id, role: 'member' })
-    const issued = await fixture.tokens.create(inside, 'ci')
+    const issued = await fixture.tokens.create(inside, { name: 'ci' })
     expect(await refusal(organisations.switchTo({ ...inside, via: { kind: 'token', tokenId: issued.id } }, id))).toBe(
       'forbidden',
     )
@@ -274,7 +274,7 @@ test('a connected app reaches the organisation that it was allowed for, and no o
 describe('by API', () => {
   test('create, invite, list, read the audit log page by page', async () => {
     const routes = [...organisationRoutes(fixture), ...auditRoutes(fixture)]
-    const issued = await fixture.tokens.create(people.owner, 'api')
+    const issued = await fixture.tokens.create(people.owner, { name: 'api' })
     const call = (method: string, pattern: string, request: Parameters<typeof callRoute>[3] = {}) =>
       callRoute(routes, method, pattern, { ...request, headers: { authorization: `Bearer ${issued.token}` } })
 

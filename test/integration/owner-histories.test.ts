@@ -6,7 +6,7 @@
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Actor } from '../../control/ground/actor.ts'
+import { EVERYTHING, type Actor } from '../../control/ground/actor.ts'
 import { changeRoutes } from '../../control/ground/routing/changes.ts'
 import type { PreparedVersion } from '../../control/drops/publishing/contract.ts'
 import { DAY_MS, MINUTE_MS } from '../../shared/running/clock.ts'
@@ -279,6 +279,7 @@ async function newOwner(plan: PlanName): Promise<Actor> {
     orgId: id,
     role: 'owner',
     plan,
+    reach: EVERYTHING,
     via: { kind: 'token', tokenId: '' },
     ip: '203.0.113.7',
   }

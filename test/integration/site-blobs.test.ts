@@ -108,6 +108,7 @@ function versionRow(siteId: string, number: number, now: number) {
     message: '',
     title: '',
     created_by: null,
+    source: null,
     created_at: new Date(now),
   }
 }

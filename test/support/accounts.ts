@@ -76,7 +76,7 @@ export async function createAccountsFixture(log: Log = silentLog) {
   })
   const organisations = createOrganisations({ sql, clock, baseUrl: BASE_URL, enqueueMail, hooks })
   const access = createAccess({ sql, clock, log, baseUrl: BASE_URL })
-  const tokens = createTokens({ sql, clock })
+  const tokens = createTokens({ sql, clock, baseUrl: BASE_URL, enqueueMail })
 
   async function mailsTo(to: string): Promise<SentMail[]> {
     const rows = await sql<{ id: string; template: string; sealed: string }[]>`

@@ -61,6 +61,7 @@ export async function createBillingFixture({ configured = true } = {}) {
     enqueueMail,
     domains,
     closeUnverified: async () => ({ value: 0, changes: NO_CHANGES }),
+    tellEndingTokens: async () => 0,
     config,
   })
   const billing = createBilling({

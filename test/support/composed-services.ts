@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Actor } from '../../control/ground/actor.ts'
+import { EVERYTHING, type Actor } from '../../control/ground/actor.ts'
 import { readControlConfig } from '../../control/ground/config.ts'
 import type { Sql } from '../../control/ground/database/sql.ts'
 import { changeRoutes, type RoutingTransaction } from '../../control/ground/routing/changes.ts'
@@ -59,6 +59,7 @@ export async function composeServices(env: Record<string, string> = {}, clock: C
       orgId: made.orgId,
       role: 'owner',
       plan,
+      reach: EVERYTHING,
       via: { kind: 'token', tokenId: '' },
       ip: '203.0.113.7',
     }

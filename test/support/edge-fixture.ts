@@ -282,6 +282,7 @@ async function spawnEdge(env: Record<string, string>): Promise<EdgeProcess> {
       EDGE_HTTP_PORT: '0',
       BASE_URL: 'https://localhost',
       EDGE_DRAIN: '5s',
+      DRAIN_NOTICE: '0s',
       CONTROL_PORT: '9',
       METRICS_PORT: '0',
       LOG_LEVEL: 'warn',

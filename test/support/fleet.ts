@@ -94,6 +94,7 @@ export async function startFleet({
     CONTROL_URLS: controlPorts.map((port) => `http://127.0.0.1:${port}`).join(','),
     EDGE_WORKERS: '1',
     EDGE_DRAIN: '5s',
+    DRAIN_NOTICE: '0s',
     EDGE_REQUESTS_PER_IP: '1000000',
     EDGE_HANDSHAKES_PER_IP: '100000',
     EDGE_CONNECTIONS_PER_IP: '100000',

@@ -216,6 +216,7 @@ async function stackEnvironment(dataDir: string, workers: number, extra: Readonl
     UPLOADS_PER_HOUR: '1000000',
     JOB_INTERVAL: '1s',
     EDGE_DRAIN: '2s',
+    DRAIN_NOTICE: '0s',
     ...extra,
   }
   return Object.fromEntries(Object.entries<string>(settings).filter(([, value]) => value !== ''))

@@ -1,4 +1,4 @@
-/** Which token a call carries: DROPWAY_TOKEN, or the one that `login` stored, renewed when it is about to expire. */
+/** Which token a call carries: DROPWAY_TOKEN, what a workflow was given, or the one that `login` stored, renewed when it is about to expire. */
 import { ApiFailure } from '../api-failure.ts'
 import type { CredentialStore, Credentials } from './credentials.ts'
 import type { OAuth } from './oauth.ts'
@@ -11,6 +11,8 @@ export interface Authentication {
   token(): Promise<string | undefined>
   /** Another token after this one was refused; undefined when there is none. */
   renew(refused: string): Promise<string | undefined>
+  /** From now on this is what calls carry; it is asked for again when it was refused. */
+  actAs(giveToken: () => Promise<string>): Promise<void>
 }
 
 export function createAuthentication(deps: {
@@ -20,6 +22,7 @@ export function createAuthentication(deps: {
   oauth: Pick<OAuth, 'refresh'>
 }): Authentication {
   const { origin, store, oauth } = deps
+  let given: { token: string; give: () => Promise<string> } | undefined
 
   async function refreshUnless(isGood: (credentials: Credentials) => boolean): Promise<string | undefined> {
     return store.locked(async () => {
@@ -43,11 +46,19 @@ export function createAuthentication(deps: {
   return {
     async token() {
       if (deps.token !== undefined) return deps.token
+      if (given) return given.token
       const stored = await store.read(origin)
       if (stored === undefined || stored.expires_at - EARLY_MS > Date.now()) return stored?.access_token
       return refreshUnless((current) => current.expires_at - EARLY_MS > Date.now())
     },
+    async actAs(give) {
+      given = { token: await give(), give }
+    },
     async renew(refused) {
+      if (given) {
+        if (given.token === refused) given = { ...given, token: await given.give() }
+        return given.token
+      }
       if (deps.token !== undefined || (await store.read(origin)) === undefined) return undefined
       return refreshUnless((current) => current.access_token !== refused)
     },

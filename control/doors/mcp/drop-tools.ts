@@ -25,6 +25,7 @@ const cursor = z.string().optional().describe('next of the page before')
 const list = defineTool({
   name: 'service_list',
   description: 'List the drops of the account.',
+  needs: 'read',
   hints: 'reads',
   input: { query: z.string().optional().describe('Part of slug, name or title'), cursor },
   output: { drops: z.array(z.unknown()) },
@@ -42,6 +43,7 @@ const read = defineTool({
   name: 'service_read',
   description:
     'Without path: settings, live version, report and files of a drop. With path: that file as it was uploaded.',
+  needs: 'read',
   hints: 'reads',
   input: { id, path: z.string().optional(), cursor },
   output: { version: z.int(), text: z.string().optional() },
@@ -74,6 +76,7 @@ const read = defineTool({
 const versionsTool = defineTool({
   name: 'service_versions',
   description: 'List the retained versions of a drop, newest first.',
+  needs: 'read',
   hints: 'reads',
   input: { id },
   output: { versions: z.array(z.unknown()) },
@@ -98,6 +101,7 @@ const versionsTool = defineTool({
 const promote = defineTool({
   name: 'service_promote',
   description: 'Make a retained version live again (roll back or forward).',
+  needs: 'publish',
   hints: 'adds',
   input: { id, version: z.int().or(z.string()).meta({ type: 'integer', anyOf: undefined }) },
   output: { url: z.string(), version: z.int() },
@@ -113,6 +117,7 @@ const promote = defineTool({
 const settings = defineTool({
   name: 'service_settings',
   description: 'Change settings of a drop; only what you send changes.',
+  needs: 'manage',
   hints: 'changes',
   input: {
     id,
@@ -160,6 +165,7 @@ type ChosenSites = Pick<Call['services']['sites'], 'list' | 'choose'>
 const domain = defineTool({
   name: 'service_domain',
   description: 'Serve a drop from your own domain: which DNS records to set, and what is still wrong.',
+  needs: 'manage',
   hints: 'changes',
   input: {
     id,
@@ -188,6 +194,7 @@ const domain = defineTool({
 const previewsTool = defineTool({
   name: 'service_previews',
   description: 'Named previews of a drop: list them, make one live, or remove one.',
+  needs: 'publish',
   hints: 'changes',
   input: { id, action: z.enum(['list', 'promote', 'remove']), name: z.string().optional() },
   output: { previews: z.array(z.unknown()).optional() },
@@ -223,6 +230,7 @@ const CONFIRM = 'confirm'
 const remove = defineTool({
   name: 'service_delete',
   description: 'Delete a drop for good, with all versions. Ask the person first.',
+  needs: 'manage',
   hints: 'destroys',
   input: { id },
   output: { deleted: z.boolean() },

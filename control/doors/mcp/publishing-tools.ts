@@ -59,6 +59,7 @@ const publishPage = defineTool({
   name: 'service_publish',
   description:
     'Publish one HTML or Markdown page, or an upload: page, .zip, PDF, image, video, text. The slug of a drop of yours updates it at the same address.',
+  needs: 'publish',
   hints: 'changes',
   input: {
     content: z.string().min(1).optional().describe('The whole document'),
@@ -90,6 +91,7 @@ const publishPage = defineTool({
 const publishFiles = defineTool({
   name: 'service_publish_files',
   description: 'Publish a whole site as one version. index.html must be at the root.',
+  needs: 'publish',
   hints: 'changes',
   input: { files: files.min(1), ...placeFields, allow_secrets: allowSecrets, message, purge, preview },
   output: publishedFacts,
@@ -112,6 +114,7 @@ const publishFiles = defineTool({
 const editFiles = defineTool({
   name: 'service_edit_files',
   description: 'Put or delete single files of a drop as a new version; the others stay.',
+  needs: 'publish',
   hints: 'changes',
   input: {
     id: z.string().describe('Slug or id'),
@@ -151,6 +154,7 @@ const upload = defineTool({
   name: 'service_upload',
   description:
     'Address for a file too large for a message. PUT it there (curl -T file "put_url"), then pass the upload id to a publishing tool.',
+  needs: 'publish',
   hints: 'adds',
   input: { name: z.string().min(1).max(MAX_NAME_CHARS).describe('File name') },
   output: { upload: z.string(), put_url: z.string() },

@@ -75,7 +75,8 @@ export function mcpRoutes({ services, access, oauth, baseUrl, log }: McpDependen
     const actor = await actorOf(request)
     if (!actor) return unauthorized(request)
     const scope = request.path === API_PATH ? API_SCOPE : SCOPE
-    if (actor.via.kind === 'oauth' && !actor.via.scopes.includes(scope))
+    const isWhole = actor.reach.scope === 'everything'
+    if (actor.via.kind === 'oauth' && isWhole && !actor.via.scopes.includes(scope))
       return challenge(errors.forbidden(`This token lacks the scope ${SCOPE}.`), {
         code: 'insufficient_scope',
         description: `The scope ${SCOPE} is needed.`,

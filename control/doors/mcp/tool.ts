@@ -3,7 +3,7 @@ import type { InputRequiredResult, ServerContext, ToolAnnotations } from '@model
 import { z } from 'zod'
 import type { Clock } from '../../../shared/running/clock.ts'
 import type { Log } from '../../../shared/running/log.ts'
-import type { Actor } from '../../ground/actor.ts'
+import type { Actor, Scope } from '../../ground/actor.ts'
 import type { Domains } from '../../drops/domains/domains.ts'
 import type { Publishing } from '../../drops/publishing/contract.ts'
 import type { ContentUploads } from '../../drops/sites/uploads/content-uploads/content-uploads.ts'
@@ -48,6 +48,8 @@ export type Answer =
 export interface Tool {
   readonly name: string
   readonly description: string
+  /** The scope that a credential needs: without it the tool is not listed. */
+  readonly needs: Scope
   readonly annotations: ToolAnnotations
   readonly input: z.ZodObject
   /** What every answer has at least; others are facts beside it. */
@@ -70,6 +72,7 @@ type Arguments<Shape extends z.ZodRawShape> = z.infer<z.ZodObject<Shape, z.core.
 export function defineTool<Shape extends z.ZodRawShape>(tool: {
   name: string
   description: string
+  needs: Scope
   hints: Hints
   input: Shape
   output: z.ZodRawShape
@@ -78,6 +81,7 @@ export function defineTool<Shape extends z.ZodRawShape>(tool: {
   return {
     name: tool.name,
     description: tool.description,
+    needs: tool.needs,
     annotations: ANNOTATIONS[tool.hints],
     input: z.strictObject(tool.input),
     output: z.object(tool.output),

@@ -5,7 +5,7 @@
 import { MINUTE_MS, type Clock } from '../../../shared/running/clock.ts'
 import { errors } from '../../../shared/contracts/errors.ts'
 import { hashSecret, randomSecret } from '../../../shared/secrets/secrets.ts'
-import type { Actor } from '../../ground/actor.ts'
+import { reachOf, type Actor } from '../../ground/actor.ts'
 import { recordAudit } from '../../people/audit/audit.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
 import { changeRoutes } from '../../ground/routing/changes.ts'
@@ -13,6 +13,7 @@ import { createClients, type Client, type Clients, type ClientsDependencies } fr
 import { createDeviceGrants, type DeviceGrants } from './device.ts'
 import * as queries from './queries.ts'
 import {
+  accessScopesOf,
   challengePattern,
   decideGrant,
   DEVICE_GRANT,
@@ -25,7 +26,7 @@ import {
   requireSingle,
   UntrustedRequest,
   withAnswer,
-  type Scope,
+  type GrantScope,
 } from './rules.ts'
 import { createTokens, type SignInHooks, type TokenReply } from './tokens.ts'
 
@@ -38,7 +39,7 @@ export interface AuthorizationRequest {
   readonly state: string | undefined
   readonly challenge: string
   readonly resource: string
-  readonly scopes: readonly Scope[]
+  readonly scopes: readonly GrantScope[]
 }
 
 export type CheckedRequest =
@@ -182,7 +183,7 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
       const { grantId, scopes, resource: _, lastUsedAt, ...identity } = found
       if (!lastUsedAt || clock.now() - lastUsedAt.getTime() > TOUCH_INTERVAL_MS)
         await queries.touchGrant(sql, grantId, now())
-      return { ...identity, via: { kind: 'oauth', grantId, scopes }, ip }
+      return { ...identity, reach: reachOf(accessScopesOf(scopes)), via: { kind: 'oauth', grantId, scopes }, ip }
     },
 
     listGrants: (actor) => queries.listGrants(sql, actor.userId),

@@ -1,9 +1,19 @@
 /** Discovery, registration, tokens and revocation. The consent page is authorize.ts. */
 import { ApiError } from '../../../shared/contracts/errors.ts'
+import { SCOPES } from '../../ground/actor.ts'
 import { json } from '../../ground/http/reply.ts'
 import type { Reply, Request, Route } from '../../ground/http/route.ts'
+import { ExchangeRefused, type Publishers } from '../../drops/publishers/publishers.ts'
 import type { OAuth } from './oauth.ts'
-import { GRANT_TYPES, OAuthError, SCOPES, UntrustedRequest } from './rules.ts'
+import {
+  exchangeOf,
+  GRANT_SCOPES,
+  GRANT_TYPES,
+  OAuthError,
+  requireSingle,
+  TOKEN_EXCHANGE_GRANT,
+  UntrustedRequest,
+} from './rules.ts'
 
 export const paths = {
   authorize: '/oauth/authorize',
@@ -23,8 +33,25 @@ const PREFLIGHT = {
   'access-control-max-age': '86400',
 }
 const MAX_BODY_BYTES = 16_384
+/** A token that is too long is refused with its reason in the audit log; one that is longer than this is not read. */
+const MAX_EXCHANGE_BYTES = 65_536
 
-export function oauthRoutes({ oauth, baseUrl }: { oauth: OAuth; baseUrl: string }): Route[] {
+interface OAuthRoutesDependencies {
+  readonly oauth: OAuth
+  readonly publishers: Pick<Publishers, 'exchange'>
+  readonly baseUrl: string
+}
+
+export function oauthRoutes({ oauth, publishers, baseUrl }: OAuthRoutesDependencies): Route[] {
+  /** RFC 8693 for workflows, which are no clients of ours; everything else is a client's. */
+  async function tokenFor(form: URLSearchParams, ip: string): Promise<object> {
+    if (form.get('grant_type') !== TOKEN_EXCHANGE_GRANT) return oauth.token(form)
+    requireSingle(form)
+    return publishers.exchange(exchangeOf(form), ip).catch((error: unknown) => {
+      throw error instanceof ExchangeRefused ? new OAuthError(error.kind, error.message) : error
+    })
+  }
+
   /** RFC 8414. */
   const authorizationServer = {
     issuer: baseUrl,
@@ -32,11 +59,11 @@ export function oauthRoutes({ oauth, baseUrl }: { oauth: OAuth; baseUrl: string 
     token_endpoint: `${baseUrl}${paths.token}`,
     registration_endpoint: `${baseUrl}${paths.register}`,
     revocation_endpoint: `${baseUrl}${paths.revoke}`,
-    scopes_supported: SCOPES,
+    scopes_supported: GRANT_SCOPES,
     response_types_supported: ['code'],
     response_modes_supported: ['query'],
     device_authorization_endpoint: `${baseUrl}${paths.device}`,
-    grant_types_supported: GRANT_TYPES,
+    grant_types_supported: [...GRANT_TYPES, TOKEN_EXCHANGE_GRANT],
     token_endpoint_auth_methods_supported: ['none'],
     revocation_endpoint_auth_methods_supported: ['none'],
     code_challenge_methods_supported: ['S256'],
@@ -48,7 +75,7 @@ export function oauthRoutes({ oauth, baseUrl }: { oauth: OAuth; baseUrl: string 
   const protectedResource = {
     resource: `${baseUrl}/mcp`,
     authorization_servers: [baseUrl],
-    scopes_supported: ['mcp'],
+    scopes_supported: ['mcp', ...SCOPES],
     bearer_methods_supported: ['header'],
     resource_name: 'Dropway',
     resource_documentation: `${baseUrl}/docs`,
@@ -77,7 +104,7 @@ export function oauthRoutes({ oauth, baseUrl }: { oauth: OAuth; baseUrl: string 
       json(201, await oauth.register(await request.json(MAX_BODY_BYTES), request.ip), OPEN),
     ),
     ...endpoint(paths.token, 'invalid_request', async (request) =>
-      json(200, await oauth.token(await formOf(request)), { ...OPEN, pragma: 'no-cache' }),
+      json(200, await tokenFor(await formOf(request, MAX_EXCHANGE_BYTES), request.ip), { ...OPEN, pragma: 'no-cache' }),
     ),
     ...endpoint(paths.device, 'invalid_request', async (request) =>
       json(200, await oauth.device.authorize(await formOf(request), request.ip), { ...OPEN, pragma: 'no-cache' }),
@@ -89,11 +116,11 @@ export function oauthRoutes({ oauth, baseUrl }: { oauth: OAuth; baseUrl: string 
   ]
 }
 
-async function formOf(request: Request): Promise<URLSearchParams> {
+async function formOf(request: Request, maxBytes = MAX_BODY_BYTES): Promise<URLSearchParams> {
   // RFC 6749 §5.2: who tried to authenticate by a header hears of it in one.
   if (request.header('authorization') !== undefined)
     throw new OAuthError('invalid_client', 'Clients are public here: send client_id in the body and no secret.', 401)
-  return request.form(MAX_BODY_BYTES)
+  return request.form(maxBytes)
 }
 
 /** RFC 6749 §5.2 and RFC 7591 §3.2.2. What is our own fault is left to the server. */

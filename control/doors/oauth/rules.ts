@@ -2,12 +2,41 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { equalTexts } from '../../../shared/secrets/secrets.ts'
+import { SCOPES, type Scope } from '../../ground/actor.ts'
 
-export const SCOPES = ['mcp', 'cli'] as const
-export type Scope = (typeof SCOPES)[number]
+/** A resource as a whole, with everything that it offers. */
+const WHOLE_SCOPES = ['mcp', 'cli'] as const
+type WholeScope = (typeof WHOLE_SCOPES)[number]
+
+/** What a client can ask for: a resource as a whole, or less of it. */
+export const GRANT_SCOPES = [...WHOLE_SCOPES, ...SCOPES] as const
+export type GrantScope = (typeof GRANT_SCOPES)[number]
+
+/** What narrows a grant; null when it is for everything that its resource offers. */
+export function accessScopesOf(granted: readonly string[]): readonly Scope[] | null {
+  const narrowed = SCOPES.filter((scope) => granted.includes(scope))
+  return narrowed.length > 0 ? narrowed : null
+}
 
 /** RFC 8628 §3.4. */
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
+/** RFC 8693 §2.1: a workflow's own token for one of ours. It needs no client. */
+export const TOKEN_EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange'
+const SUBJECT_TOKEN_TYPES: readonly string[] = [
+  'urn:ietf:params:oauth:token-type:jwt',
+  'urn:ietf:params:oauth:token-type:id_token',
+]
+
+/** What an exchange asks for. `audience` and `resource` say where we are, which the token itself has to say. */
+export function exchangeOf(form: URLSearchParams): { token: string; site: string } {
+  const given = requireParameters(form, ['subject_token', 'subject_token_type', 'site'])
+  if (!SUBJECT_TOKEN_TYPES.includes(given.subject_token_type))
+    throw new OAuthError('invalid_request', `subject_token_type is one of ${SUBJECT_TOKEN_TYPES.join(', ')}.`)
+  const scope = form.get('scope')
+  if (scope && scope !== 'publish') throw new OAuthError('invalid_scope', 'An exchange gives the scope publish.')
+  return { token: given.subject_token, site: given.site }
+}
+
 export const GRANT_TYPES = ['authorization_code', 'refresh_token', DEVICE_GRANT] as const
 
 /** An OAuth error as RFC 6749 §5.2 writes it. */
@@ -25,7 +54,7 @@ export class OAuthError extends Error {
 export class UntrustedRequest extends Error {}
 
 /** What each resource accepts: a token is made for one resource and useless at the other (RFC 8707). */
-export function resourcesOf(baseUrl: string): ReadonlyMap<string, Scope> {
+export function resourcesOf(baseUrl: string): ReadonlyMap<string, WholeScope> {
   return new Map([
     [`${baseUrl}/mcp`, 'mcp'],
     [`${baseUrl}/api/v1`, 'cli'],
@@ -33,25 +62,30 @@ export function resourcesOf(baseUrl: string): ReadonlyMap<string, Scope> {
 }
 
 /** RFC 6749 §3.3: what we do not know (`offline_access`, `openid`) is left out, and the answer says what was granted. */
-function knownScopes(scope: string | null | undefined): Scope[] {
+function knownScopes(scope: string | null | undefined): GrantScope[] {
   const wanted = new Set((scope ?? '').split(' '))
-  return SCOPES.filter((known) => wanted.has(known))
+  return GRANT_SCOPES.filter((known) => wanted.has(known))
 }
 
-/** The audience and the scopes of a grant: what was asked for, narrowed to what the resource accepts. */
+/**
+ * The audience and the scopes of a grant: what was asked for, narrowed to what the resource accepts. Where `read`,
+ * `publish` or `manage` stands beside the resource's own scope, or alone, the grant is for no more than that.
+ */
 export function decideGrant(
   asked: { scope: string | undefined; resource: string | undefined },
   baseUrl: string,
-): { resource: string; scopes: Scope[] } {
+): { resource: string; scopes: GrantScope[] } {
   const resources = resourcesOf(baseUrl)
   const wanted = knownScopes(asked.scope)
   const resource =
     asked.resource ?? (wanted.includes('cli') && !wanted.includes('mcp') ? `${baseUrl}/api/v1` : `${baseUrl}/mcp`)
-  const scope = resources.get(resource)
-  if (scope === undefined) throw new OAuthError('invalid_target', `"${resource}" is not a resource of this server.`)
-  if (wanted.length > 0 && !wanted.includes(scope))
-    throw new OAuthError('invalid_scope', `This resource takes the scope ${scope}.`)
-  return { resource, scopes: [scope] }
+  const whole = resources.get(resource)
+  if (whole === undefined) throw new OAuthError('invalid_target', `"${resource}" is not a resource of this server.`)
+  if (wanted.length === 0) return { resource, scopes: [whole] }
+  const scopes = wanted.filter((scope) => scope === whole || SCOPES.some((narrow) => narrow === scope))
+  if (scopes.length === 0)
+    throw new OAuthError('invalid_scope', `This resource takes the scopes ${[whole, ...SCOPES].join(', ')}.`)
+  return { resource, scopes }
 }
 
 /** Redirect URIs that a client may register: https, loopback http, or a private-use scheme (RFC 8252 §7). */

@@ -32,6 +32,7 @@ export function statusRoutes({
         method: 'GET',
         path: '/api/v1/status',
         access: 'public',
+        needs: 'nothing',
         tag: 'Status',
         summary: 'Whether the service is well',
         status: 200,

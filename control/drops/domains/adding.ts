@@ -3,7 +3,7 @@ import { DAY_MS, HOUR_MS, SECOND_MS } from '../../../shared/running/clock.ts'
 import { errors } from '../../../shared/contracts/errors.ts'
 import { newId } from '../../../shared/contracts/ids.ts'
 import { plans, type Plan } from '../../ground/terms/plans.ts'
-import type { Actor } from '../../ground/actor.ts'
+import { reaches, type Actor } from '../../ground/actor.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 import { newToken } from './doctor/judgement.ts'
 import * as queries from './queries.ts'
@@ -26,7 +26,8 @@ export async function addNames(tx: Sql, actor: Actor, { siteId, domain, pair }: 
 }
 
 export async function requireLockedSite(tx: Sql, actor: Actor, siteId: string): Promise<void> {
-  if (!(await queries.lockOwnSite(tx, actor.orgId, siteId))) throw errors.notFound()
+  const isOwn = reaches(actor.reach, siteId) && (await queries.lockOwnSite(tx, actor.orgId, siteId))
+  if (!isOwn) throw errors.notFound()
 }
 
 async function addName(

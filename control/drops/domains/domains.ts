@@ -15,7 +15,7 @@ import { siteHost } from '../../../shared/http/hosts.ts'
 import type { Log } from '../../../shared/running/log.ts'
 import { plans, type PlanName } from '../../ground/terms/plans.ts'
 import type { Secrets } from '../../../shared/secrets/secrets.ts'
-import type { Actor } from '../../ground/actor.ts'
+import { reaches, type Actor } from '../../ground/actor.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
 import { changeRoutes, type RouteChanges, type RoutingTransaction } from '../../ground/routing/changes.ts'
@@ -265,8 +265,9 @@ function createUpkeep({ sql, checks, mirror, config, now }: UpkeepDependencies):
   }
 }
 
-async function requireOwnSite(sql: Sql, actor: Pick<Actor, 'orgId'>, siteId: string): Promise<void> {
-  if (!(await queries.isOwnSite(sql, actor.orgId, siteId))) throw errors.notFound()
+async function requireOwnSite(sql: Sql, actor: Pick<Actor, 'orgId' | 'reach'>, siteId: string): Promise<void> {
+  const isOwn = reaches(actor.reach, siteId) && (await queries.isOwnSite(sql, actor.orgId, siteId))
+  if (!isOwn) throw errors.notFound()
 }
 
 /** The name as the table has it; what is no name is looked for as it stands. */

@@ -24,6 +24,7 @@ export function galleryRoutes({
       method: 'GET',
       path: '/api/v1/gallery',
       access: 'public',
+      needs: 'nothing',
       tag: 'Gallery',
       summary: 'Drops whose owners want to be seen',
       status: 200,

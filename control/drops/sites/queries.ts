@@ -1,5 +1,6 @@
 import type { PlanName } from '../../ground/terms/plans.ts'
-import { one, type Sql } from '../../ground/database/sql.ts'
+import type { WorkflowRun } from '../../ground/actor.ts'
+import { jsonb, one, type Sql } from '../../ground/database/sql.ts'
 import type { PublishReport } from './schemas.ts'
 import type { CappedSite, ClockColumns, HeldSlug, RetainedVersion, SiteFacts } from './rules.ts'
 
@@ -231,11 +232,12 @@ export interface VersionRow {
   created_by_email: string | null
   /** Published for a named preview, and never live. */
   is_preview: boolean
+  source: WorkflowRun | null
 }
 
 export async function listVersions(sql: Sql, siteId: string): Promise<VersionRow[]> {
   return sql<VersionRow[]>`
-    select v.id, v.site_id, v.number, v.manifest_hash, v.byte_size, v.file_count, v.message, v.title, v.report, v.created_at, v.is_preview,
+    select v.id, v.site_id, v.number, v.manifest_hash, v.byte_size, v.file_count, v.message, v.title, v.report, v.created_at, v.is_preview, v.source,
       coalesce(u.typed_email, u.email) as created_by_email
     from versions v left join users u on u.id = v.created_by
     where v.site_id = ${siteId} and v.dropped_at is null order by v.number desc`
@@ -256,7 +258,7 @@ export async function insertVersion(
 ): Promise<void> {
   const { site_id, number } = version
   await sql`
-    with version as (insert into versions ${sql({ ...version, report: sql.json(report) })}),
+    with version as (insert into versions ${sql({ ...version, report: sql.json(report), source: version.source && jsonb(sql, version.source) })}),
     needed as materialized (select unnest(${blobs as string[]}::text[]) as hash),
     ended as (
       update site_blobs set to_version = ${number - 1}

@@ -39,6 +39,17 @@ const root = '/api/v1/sites'
 const tag = 'Sites'
 const versionTag = 'Versions'
 
+const exportSpec = {
+  method: 'GET',
+  path: `${root}/export`,
+  access: 'verified',
+  needs: 'read',
+  tag,
+  summary: 'Download every site as one .zip',
+  status: 200,
+  produces: 'application/zip',
+} as const
+
 export function siteRoutes(deps: SiteRoutesDependencies): Route[] {
   return [
     ...ownRoutes(deps),
@@ -56,6 +67,7 @@ function ownRoutes({ apiRoute, authenticate, clock, sites, siteExport }: SiteRou
       method: 'POST',
       path: root,
       access: 'account',
+      needs: 'publish',
       tag,
       summary: 'Reserve a slug for a new site',
       status: 201,
@@ -67,6 +79,7 @@ function ownRoutes({ apiRoute, authenticate, clock, sites, siteExport }: SiteRou
       method: 'GET',
       path: root,
       access: 'account',
+      needs: 'read',
       tag,
       summary: 'List the sites of the account',
       status: 200,
@@ -74,19 +87,11 @@ function ownRoutes({ apiRoute, authenticate, clock, sites, siteExport }: SiteRou
       run: ({ actor }) => sites.list(actor),
     }),
     {
-      method: 'GET',
-      path: `${root}/export`,
-      operation: describeOperation({
-        method: 'GET',
-        path: `${root}/export`,
-        access: 'verified',
-        tag,
-        summary: 'Download every site as one .zip',
-        status: 200,
-        produces: 'application/zip',
-      }),
+      method: exportSpec.method,
+      path: exportSpec.path,
+      operation: describeOperation(exportSpec),
       async handle(request) {
-        const actor = await requireActor(authenticate, request, 'verified')
+        const actor = await requireActor(authenticate, request, exportSpec)
         return stream(200, await siteExport(actor), {
           'content-type': 'application/zip',
           'content-disposition': 'attachment; filename="dropway-export.zip"',
@@ -98,6 +103,7 @@ function ownRoutes({ apiRoute, authenticate, clock, sites, siteExport }: SiteRou
       method: 'PUT',
       path: `${root}/staying-live`,
       access: 'verified',
+      needs: 'manage',
       tag,
       summary: 'Choose the drops that stay live when a plan ends; where some are paused, swap them',
       status: 200,
@@ -109,6 +115,7 @@ function ownRoutes({ apiRoute, authenticate, clock, sites, siteExport }: SiteRou
       method: 'GET',
       path: `${root}/:id`,
       access: 'account',
+      needs: 'read',
       tag,
       summary: 'Read a site',
       status: 200,
@@ -119,6 +126,7 @@ function ownRoutes({ apiRoute, authenticate, clock, sites, siteExport }: SiteRou
       method: 'GET',
       path: `${root}/:id/pass`,
       access: 'account',
+      needs: 'read',
       tag,
       summary: 'Whether this credential may see previews that are for members; the edges ask it for bearers of a token',
       status: 200,
@@ -132,6 +140,7 @@ function ownRoutes({ apiRoute, authenticate, clock, sites, siteExport }: SiteRou
       method: 'PATCH',
       path: `${root}/:id`,
       access: 'verified',
+      needs: 'manage',
       tag,
       summary: 'Change the settings of a site',
       status: 200,
@@ -143,6 +152,7 @@ function ownRoutes({ apiRoute, authenticate, clock, sites, siteExport }: SiteRou
       method: 'DELETE',
       path: `${root}/:id`,
       access: 'account',
+      needs: 'manage',
       tag,
       summary: 'Delete a site for good',
       status: 204,
@@ -173,6 +183,7 @@ function publishRoutes({ apiRoute, sql, sites, versions, publishing }: SiteRoute
       method: 'POST',
       path: `${root}/:id/upload`,
       access: 'account',
+      needs: 'publish',
       tag: versionTag,
       summary:
         'Publish one page (.html, .htm, .md, .markdown); with as=document a document that a small page shows (PDF, image, video, sound, text)',
@@ -186,6 +197,7 @@ function publishRoutes({ apiRoute, sql, sites, versions, publishing }: SiteRoute
       method: 'POST',
       path: `${root}/:id/upload-bundle`,
       access: 'account',
+      needs: 'publish',
       tag: versionTag,
       summary: 'Publish a folder or a .zip',
       status: 201,
@@ -207,6 +219,7 @@ function versionRoutes({ apiRoute, versions }: SiteRoutesDependencies): Route[] 
       method: 'GET',
       path: `${root}/:id/versions`,
       access: 'verified',
+      needs: 'read',
       tag: versionTag,
       summary: 'List the retained versions, newest first',
       status: 200,
@@ -217,6 +230,7 @@ function versionRoutes({ apiRoute, versions }: SiteRoutesDependencies): Route[] 
       method: 'POST',
       path: `${root}/:id/versions/:version_id/promote`,
       access: 'verified',
+      needs: 'publish',
       tag: versionTag,
       summary: 'Make a version live',
       status: 200,
@@ -227,6 +241,7 @@ function versionRoutes({ apiRoute, versions }: SiteRoutesDependencies): Route[] 
       method: 'GET',
       path: `${root}/:id/versions/:version_id/changes`,
       access: 'verified',
+      needs: 'read',
       tag: versionTag,
       summary: 'What would change if this version went live',
       status: 200,
@@ -243,6 +258,7 @@ function numberRoutes({ apiRoute, sites, countDomains }: SiteRoutesDependencies)
       method: 'GET',
       path: `${root}/:id/views`,
       access: 'verified',
+      needs: 'read',
       tag,
       summary: 'Page views per day',
       status: 200,
@@ -259,6 +275,7 @@ function numberRoutes({ apiRoute, sites, countDomains }: SiteRoutesDependencies)
       method: 'GET',
       path: '/api/v1/usage',
       access: 'verified',
+      needs: 'read',
       tag: 'Account',
       summary: "Consumption against the plan's caps",
       status: 200,

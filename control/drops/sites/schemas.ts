@@ -155,8 +155,22 @@ const promotionSchema = z.object({
   from_version_number: described(z.number().int().nullable(), 'The version that was live before.', 3),
 })
 
+const sourceSchema = z.object({
+  provider: described(z.string(), 'The kind of forge.', 'github'),
+  repository: described(z.string(), 'Whose workflow it was.', 'example/site'),
+  workflow: described(z.string(), "The workflow file's name.", 'deploy.yml'),
+  commit: described(z.string(), 'What was built.', '3f2a9c1d5e7b8a90f1e2d3c4b5a697887766554f'),
+  actor: described(z.string(), 'Who started it, at the forge.', 'octocat'),
+  url: described(
+    z.string().nullable(),
+    'Where the commit can be looked at.',
+    'https://github.com/example/site/commit/3f2a9c1',
+  ),
+})
+
 export const versionEntrySchema = versionSchema
   .extend({
+    source: described(sourceSchema.nullable(), 'The run of a trusted workflow that published it; else null.', null),
     created_at: time('When it was published.'),
     live: described(z.boolean(), 'Visitors see this one.', true),
     created_by: described(z.string().nullable(), 'Who published it.', 'you@example.com'),

@@ -4,7 +4,7 @@ import { DAY_MS, type Clock } from '../../../shared/running/clock.ts'
 import { errors, type ApiError } from '../../../shared/contracts/errors.ts'
 import { plans, type PlanName } from '../../ground/terms/plans.ts'
 import { similarSlugs } from '../../../shared/values/readable-slug.ts'
-import type { Actor } from '../../ground/actor.ts'
+import { reaches, type Actor } from '../../ground/actor.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import type { Pool, Sql } from '../../ground/database/sql.ts'
 import { changeRoutes, type RoutingTransaction } from '../../ground/routing/changes.ts'
@@ -51,8 +51,8 @@ export interface Usage {
 
 /** Callers that hand in a transaction get their work done inside it, and its routes written unless it says otherwise. */
 export interface Sites extends Reservations {
-  /** Another organisation's site is as absent as a missing one: `not_found`. */
-  requireOwn(sql: Sql, actor: Pick<Actor, 'orgId'>, siteId: string): Promise<SiteFacts>
+  /** Another organisation's site, or one that the credential is not for, is as absent as a missing one: `not_found`. */
+  requireOwn(sql: Sql, actor: Pick<Actor, 'orgId' | 'reach'>, siteId: string): Promise<SiteFacts>
   /** The organisation's site, both locked. */
   lockOwn(tx: Sql, actor: Actor, siteId: string): Promise<SiteFacts>
   /** Deletes for good; the address says "gone" from then on. */
@@ -185,6 +185,8 @@ export function createSites({ sql, clock, routing, refreshRoutes, keptFiles, con
     },
 
     async choose(actor, siteIds) {
+      if (actor.reach.sites !== undefined)
+        throw errors.forbidden('The choice is about every drop. Use a token that is not bound to some of them.')
       const chosen = requireChoosable(siteIds)
       const { changes } = await changeRoutes(sql, async (tx) => {
         const plan = await reservations.lockOrganisation(tx, actor.orgId)
@@ -257,7 +259,7 @@ function createReading({ sql, clock, config }: Pick<SitesDependencies, 'sql' | '
     },
 
     async list(actor) {
-      return showAll(await queries.listSites(sql, actor.orgId))
+      return showAll(await listReached(sql, actor))
     },
 
     async dailyViews(actor, siteId, days) {
@@ -293,10 +295,15 @@ function createReading({ sql, clock, config }: Pick<SitesDependencies, 'sql' | '
   }
 }
 
-async function requireOwn(sql: Sql, actor: Pick<Actor, 'orgId'>, siteId: string): Promise<SiteFacts> {
+async function requireOwn(sql: Sql, actor: Pick<Actor, 'orgId' | 'reach'>, siteId: string): Promise<SiteFacts> {
   const site = await queries.findOwnSite(sql, actor.orgId, siteId)
-  if (!site) throw errors.notFound()
+  if (!site || !reaches(actor.reach, site.id)) throw errors.notFound()
   return site
+}
+
+/** The organisation's sites that the credential is for. */
+export async function listReached(sql: Sql, actor: Pick<Actor, 'orgId' | 'reach'>): Promise<SiteFacts[]> {
+  return (await queries.listSites(sql, actor.orgId)).filter(({ id }) => reaches(actor.reach, id))
 }
 
 async function rename(

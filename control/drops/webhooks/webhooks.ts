@@ -53,6 +53,7 @@ export function createWebhooks({ sql, clock, secrets, sender, config }: Webhooks
   const now = (): Date => new Date(clock.now())
 
   async function requireOwn(actor: Actor, id: string, db: Sql = sql): Promise<queries.WebhookRow> {
+    requireAllDrops(actor)
     const row = await queries.findWebhook(db, id)
     if (row?.org_id !== actor.orgId) throw errors.notFound('webhook')
     return row
@@ -84,10 +85,14 @@ export function createWebhooks({ sql, clock, secrets, sender, config }: Webhooks
   }
 
   return {
-    list: async (actor) => (await queries.listWebhooks(sql, actor.orgId)).map(showWebhook),
+    async list(actor) {
+      requireAllDrops(actor)
+      return (await queries.listWebhooks(sql, actor.orgId)).map(showWebhook)
+    },
     get: async (actor, id) => showWebhook(await requireOwn(actor, id)),
 
     async create(actor, { url, events, description = '' }) {
+      requireAllDrops(actor)
       requirePermission(actor.role, 'publish')
       await requirePublic(url)
       const secret = newSecret()
@@ -159,6 +164,12 @@ export function createWebhooks({ sql, clock, secrets, sender, config }: Webhooks
       return showDelivery(await requireDelivery(sql, id, deliveryId))
     },
   }
+}
+
+/** A webhook hears of every drop of the organisation: a credential for some of them is not enough. */
+function requireAllDrops({ reach }: Actor): void {
+  if (reach.sites !== undefined)
+    throw errors.forbidden('This token is limited to some drops, and webhooks hear of all. Use one that is not.')
 }
 
 async function requireDelivery(sql: Sql, webhookId: string, id: string): Promise<queries.DeliveryRow> {

@@ -3,7 +3,7 @@
  * Input and output are validated by the schemas that also write /api/v1/openapi.json.
  */
 import type { z } from 'zod'
-import type { Actor } from '../actor.ts'
+import { suffices, type Actor, type CredentialNeed } from '../actor.ts'
 import { errors } from '../../../shared/contracts/errors.ts'
 import { json, noContent } from './reply.ts'
 import { describeOperation, type Access, type OperationSpec } from './operations/operation.ts'
@@ -82,7 +82,7 @@ export function createApiRoutes(authenticate: Authenticate): ApiRouteFactory {
       path: spec.path,
       operation: describeOperation(spec),
       async handle(request): Promise<Reply> {
-        const actor = spec.access === 'public' ? undefined : await requireActor(authenticate, request, spec.access)
+        const actor = spec.access === 'public' ? undefined : await requireActor(authenticate, request, spec)
         const admitted = await spec.admit?.(request)
         const body = spec.body ? parse(spec.body, await readBody(request, spec.body, spec.maxBodyBytes)) : undefined
         const query = spec.query ? parse(spec.query, Object.fromEntries(request.query)) : undefined
@@ -98,14 +98,16 @@ export function createApiRoutes(authenticate: Authenticate): ApiRouteFactory {
   }
 }
 
+/** Who may go on: signed in, verified where that is asked for, and with a credential that reaches this far. */
 export async function requireActor(
   authenticate: Authenticate,
   request: Request,
-  access: 'account' | 'verified',
+  { access, needs }: { readonly access: Access; readonly needs: CredentialNeed },
 ): Promise<Actor> {
   const actor = await authenticate(request)
   if (!actor) throw errors.unauthorized()
   if (access === 'verified' && !actor.emailVerified) throw errors.emailNotVerified()
+  if (!suffices(actor, needs)) throw errors.insufficientScope(needs, actor.reach.scope)
   return actor
 }
 

@@ -78,7 +78,8 @@ export function openApiDocument(
         token: {
           type: 'http',
           scheme: 'bearer',
-          description: 'An API token from the dashboard settings, or an OAuth token with scope cli.',
+          description:
+            'An API token from the dashboard settings, or an OAuth token with scope cli. Operations name the scope that a token needs: publish holds read, manage holds both. A token that was made without scopes reaches everything, also what names only session, apart from making tokens and switching organisations.',
         },
         session: {
           type: 'apiKey',

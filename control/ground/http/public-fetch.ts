@@ -3,9 +3,10 @@
  * https only, no redirect, public addresses only (checked on the address that is connected to), bounded in size and time.
  */
 import { lookup as resolve } from 'node:dns'
+import { request as requestPlain } from 'node:http'
 import { request } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
-import { isPublicAddress } from '../../../shared/http/ip.ts'
+import { isLoopbackName, isPublicAddress } from '../../../shared/http/ip.ts'
 
 /** Resolves a name and refuses it when any of its addresses is not public. */
 const publicLookup: LookupFunction = (hostname, options, callback) => {
@@ -18,18 +19,38 @@ const publicLookup: LookupFunction = (hostname, options, callback) => {
   })
 }
 
-export function fetchPublic(address: string, limits: { maxBytes: number; timeoutMs: number }): Promise<Buffer> {
+export interface FetchLimits {
+  readonly maxBytes: number
+  readonly timeoutMs: number
+}
+
+export function fetchPublic(address: string, limits: FetchLimits): Promise<Buffer> {
   const url = new URL(address)
   if (url.protocol !== 'https:') return Promise.reject(new Error('only https addresses are fetched'))
   const literal = url.hostname.replace(/^\[|\]$/g, '')
   if (isIP(literal) !== 0 && !isPublicAddress(literal))
     return Promise.reject(new Error(`${literal} is not a public address`))
+  return read(url, limits, publicLookup)
+}
+
+/**
+ * The same of an address that the operator named: it may be private, and plain http on this machine. Still no redirect,
+ * and bounded.
+ */
+export function fetchNamedByOperator(address: string, limits: FetchLimits): Promise<Buffer> {
+  const url = new URL(address)
+  const isAllowed = url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackName(url.hostname))
+  return isAllowed ? read(url, limits, undefined) : Promise.reject(new Error('only https addresses are fetched'))
+}
+
+function read(url: URL, limits: FetchLimits, lookup: LookupFunction | undefined): Promise<Buffer> {
+  const send = url.protocol === 'https:' ? request : requestPlain
   return new Promise((settle, reject) => {
-    const outgoing = request(
+    const outgoing = send(
       url,
       {
         agent: false,
-        lookup: publicLookup,
+        ...(lookup ? { lookup } : {}),
         headers: { accept: 'application/json' },
         signal: AbortSignal.timeout(limits.timeoutMs),
       },

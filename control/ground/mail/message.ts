@@ -1,5 +1,4 @@
 /** A mail as bytes (RFC 5322). Made from the row alone, so that a second try yields the same message. */
-import MailComposer from 'nodemailer/lib/mail-composer'
 import type { RenderedMail } from './letters/templates.ts'
 
 export interface Message {
@@ -11,7 +10,8 @@ export interface Message {
   readonly content: RenderedMail
 }
 
-export function composeMessage({ id, from, replyTo, to, createdAt, content }: Message): Promise<Buffer> {
+export async function composeMessage({ id, from, replyTo, to, createdAt, content }: Message): Promise<Buffer> {
+  const { default: MailComposer } = await import('nodemailer/lib/mail-composer')
   const composer = new MailComposer({
     from,
     ...(replyTo === undefined ? {} : { replyTo }),

@@ -1,7 +1,7 @@
 /** Where mails go: a mail server, or files on one's own machine. */
 import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import path from 'node:path'
-import nodemailer from 'nodemailer'
 import { SECOND_MS } from '../../../shared/running/clock.ts'
 import { composeMessage, type Message } from './message.ts'
 
@@ -11,7 +11,11 @@ export interface MailSink {
   close(): void
 }
 
+/** Loaded only where there is a mail server. */
+const load = createRequire(import.meta.url)
+
 export function createSmtpSink(smtpUrl: string): MailSink {
+  const nodemailer = load('nodemailer') as typeof import('nodemailer')
   const transport = nodemailer.createTransport({
     url: smtpUrl,
     connectionTimeout: 10 * SECOND_MS,

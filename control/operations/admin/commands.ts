@@ -43,7 +43,7 @@ const createAccount: Command = {
     if (staff) await makeStaff(services.sql, account.userId)
     if (planName !== 'free') await changePlan(services, account.orgId, planName)
     const owner = { userId: account.userId, orgId: account.orgId, emailVerified: verified }
-    const issued = token ? await services.tokens.createFor(owner, 'operator') : undefined
+    const issued = token ? await services.tokens.createFor(owner, { name: 'operator' }) : undefined
     return {
       email: account.email,
       user_id: account.userId,
@@ -58,7 +58,7 @@ const createAccount: Command = {
 const MAX_STDIN_BYTES = 4096
 
 /** From stdin, since every user of a machine can read the command lines of all others. One line, without its end. */
-async function readPassword(input: AsyncIterable<Buffer>): Promise<string> {
+export async function readPassword(input: AsyncIterable<Buffer>): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of input) {

@@ -38,7 +38,7 @@ export function readSupervisorConfig(environment: Env): SupervisorConfig {
     databaseUrl: env.optional('DATABASE_URL'),
     redisUrl: env.optional('REDIS_URL'),
     ports: wantedPorts(edge),
-    edgeDrainMs: edge.drainMs,
+    edgeDrainMs: edge.drainNoticeMs + edge.drainMs,
     replicaDir: edge.replicaDir,
     searchPath: env.text('PATH', '/usr/bin:/bin'),
     minMemoryMb,

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { parseArgs } from 'node:util'
 import { ConfigError } from '../../../shared/settings/env.ts'
+import { giveBackWhenIdle } from '../../../shared/running/idle-memory.ts'
 import { keepFilesPrivate } from '../../../shared/running/private-files.ts'
 import { readSupervisorConfig, type SupervisorConfig } from './config.ts'
 import { endOrphans } from './orphans.ts'
@@ -49,6 +50,7 @@ async function main(): Promise<void> {
   const stack = await startUnlessStopped(config, report, stop.first)
   if (stack) {
     report.ready(config.baseUrl)
+    giveBackWhenIdle()
     await aborted(stop.first)
     report.stopping()
     void aborted(stop.second).then(() => stack.hurry())

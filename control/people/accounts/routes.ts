@@ -56,12 +56,15 @@ export function accountRoutes({ apiRoute, organisations, expiring }: AccountRout
       method: 'GET',
       path: '/api/v1/me',
       access: 'verified',
+      needs: 'read',
       summary: 'Who this credential belongs to, and the organisations to switch between',
       tag: 'Account',
       status: 200,
       output: meSchema,
       async run({ actor }) {
-        const memberships = await organisations.list(actor)
+        const all = await organisations.list(actor)
+        // A workflow acts for one organisation, and has no business with the others of its owner.
+        const memberships = actor.via.kind === 'publisher' ? all.filter(({ id }) => id === actor.orgId) : all
         const tenant = memberships.find((membership) => membership.id === actor.orgId)
         if (!tenant) throw errors.unauthorized()
         return {

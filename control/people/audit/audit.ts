@@ -44,6 +44,11 @@ export type AuditAction =
   | 'webhook.deleted'
   | 'webhook.rotated'
   | 'billing.plan_changed'
+  /** A workflow that may publish. */
+  | 'publisher.added'
+  | 'publisher.removed'
+  /** A workflow's token was not taken; `reason` says why. */
+  | 'publisher.refused'
   | 'oauth.allowed'
   | 'oauth.revoked'
 
@@ -51,7 +56,7 @@ export type AuditAction =
 export type AuditActor =
   | Pick<Actor, 'userId' | 'email' | 'ip' | 'via'>
   | { readonly userId: string; readonly email: string; readonly ip?: string }
-  | { readonly system: 'lifecycle' | 'stripe' | 'operator' }
+  | { readonly system: 'lifecycle' | 'stripe' | 'operator' | 'workflow' }
 
 export interface AuditEntry {
   /** When, by the service's clock. */
@@ -71,6 +76,14 @@ export async function recordAudit(tx: Sql, entry: AuditEntry): Promise<void> {
   const { at, orgId, actor, action, subject, detail = {} } = entry
   if ('system' in actor) {
     await insertAuditEntry(tx, { at, orgId, userId: null, actor: actor.system, action, subject, detail, ip: null })
+    return
+  }
+  if ('via' in actor && actor.via.kind === 'publisher') {
+    const { publisherId, run } = actor.via
+    const { repository, workflow, commit, actor: startedBy } = run
+    const facts = { via: 'publisher', publisher: publisherId, workflow, commit, actor: startedBy, ...detail }
+    const name = `workflow of ${repository}`
+    await insertAuditEntry(tx, { at, orgId, userId: null, actor: name, action, subject, detail: facts, ip: actor.ip })
     return
   }
   const via = 'via' in actor ? { via: actor.via.kind } : {}
@@ -107,10 +120,14 @@ export interface AuditPage {
 export async function readAuditLog(
   sql: Sql,
   orgId: string,
-  page: { before?: number; limit?: number } = {},
+  page: { before?: number; limit?: number; subjects?: readonly string[] | undefined } = {},
 ): Promise<AuditPage> {
   const limit = Math.min(page.limit ?? 50, MAX_PAGE)
-  const rows = await listAuditRows(sql, orgId, { before: page.before, limit: limit + 1 })
+  const rows = await listAuditRows(sql, orgId, {
+    before: page.before,
+    limit: limit + 1,
+    subjects: page.subjects ?? null,
+  })
   const entries = rows.slice(0, limit)
   return { entries, next: rows.length > limit ? entries.at(-1)?.id : undefined }
 }

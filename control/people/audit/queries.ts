@@ -28,15 +28,16 @@ export async function insertAuditEntry(
     values (${entry.at}, ${entry.orgId}, ${entry.userId}, ${entry.actor}, ${entry.action}, ${entry.subject}, ${jsonb(sql, entry.detail)}, ${entry.ip})`
 }
 
-/** Newest first; `before` is the id of the last entry already seen. */
+/** Newest first; `before` is the id of the last entry already seen, `subjects` null for whatever was done to anything. */
 export async function listAuditRows(
   sql: Sql,
   orgId: string,
-  page: { before: number | undefined; limit: number },
+  page: { before: number | undefined; limit: number; subjects: readonly string[] | null },
 ): Promise<AuditRow[]> {
   return sql<AuditRow[]>`
     select id, at, actor, action, subject, detail, ip from audit_log
     where org_id = ${orgId} and id < ${page.before ?? Number.MAX_SAFE_INTEGER}
+      and (${page.subjects as string[] | null}::text[] is null or subject = any(${page.subjects as string[] | null}::text[]))
     order by id desc limit ${page.limit}`
 }
 

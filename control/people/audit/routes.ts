@@ -30,6 +30,7 @@ export function auditRoutes({ sql, apiRoute }: { sql: Pool; apiRoute: ApiRouteFa
       method: 'GET',
       path: '/api/v1/audit-log',
       access: 'verified',
+      needs: 'read',
       summary: 'What was done in the organisation, newest first',
       tag: 'Organisation',
       query: pageQuery,
@@ -44,7 +45,7 @@ export function auditRoutes({ sql, apiRoute }: { sql: Pool; apiRoute: ApiRouteFa
       }),
       async run({ actor, query }) {
         requirePermission(actor.role, 'read_audit_log')
-        const page = await readAuditLog(sql, actor.orgId, query)
+        const page = await readAuditLog(sql, actor.orgId, { ...query, subjects: actor.reach.sites })
         return {
           entries: page.entries.map((entry) => ({ ...entry, at: entry.at.toISOString() })),
           next: page.next ?? null,

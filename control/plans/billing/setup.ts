@@ -1,8 +1,8 @@
 /** Creates the products, prices, portals and the webhook in a Stripe account. Running it again changes nothing. */
-import Stripe from 'stripe'
+import type Stripe from 'stripe'
 import { plans } from '../../ground/terms/plans.ts'
 import { INTERVALS, lookupKeyOf, productOf, SOLD_PLANS, type Interval, type SoldPlan } from './rules.ts'
-import { isMissing } from './stripe.ts'
+import { isMissing, isStripeError, stripeLibrary } from './stripe.ts'
 
 /** What `/stripe/webhook` must be sent. */
 const WEBHOOK_EVENTS: Stripe.WebhookEndpointCreateParams.EnabledEvent[] = [
@@ -109,7 +109,7 @@ async function ensurePrice(
 async function ensureWebhook(stripe: Stripe, url: string, done: Done): Promise<WebhookSetUp> {
   const { data } = await stripe.webhookEndpoints.list({ limit: 100 })
   const known = data.filter((endpoint) => endpoint.url === url && endpoint.status === 'enabled')
-  const pinned = known.find(({ api_version }) => api_version === Stripe.API_VERSION)
+  const pinned = known.find(({ api_version }) => api_version === stripeLibrary().API_VERSION)
   if (pinned) {
     if (WEBHOOK_EVENTS.some((event) => !pinned.enabled_events.includes(event)))
       await stripe.webhookEndpoints.update(pinned.id, { enabled_events: WEBHOOK_EVENTS })
@@ -125,13 +125,13 @@ async function ensureWebhook(stripe: Stripe, url: string, done: Done): Promise<W
     const made = await stripe.webhookEndpoints.create({
       url,
       enabled_events: WEBHOOK_EVENTS,
-      api_version: Stripe.API_VERSION as Stripe.WebhookEndpointCreateParams.ApiVersion,
+      api_version: stripeLibrary().API_VERSION as Stripe.WebhookEndpointCreateParams.ApiVersion,
       description: 'Dropway',
     })
     done.created.push('webhook')
     return { url, secret: made.secret }
   } catch (error) {
-    if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) throw error
+    if (!isStripeError(error, 'StripeInvalidRequestError')) throw error
     return { url, refused: error.message }
   }
 }

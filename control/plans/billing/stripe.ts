@@ -1,13 +1,19 @@
 /** The Stripe client, pointed at Stripe or at whatever STRIPE_API_BASE names, and how to read what it says. */
 import { createHash } from 'node:crypto'
-import Stripe from 'stripe'
+import { createRequire } from 'node:module'
+import type Stripe from 'stripe'
+import { onFirstUse } from '../../../shared/values/on-first-use.ts'
 import { errors, type ApiError } from '../../../shared/contracts/errors.ts'
 
 const TIMEOUT_MS = 10_000
 
+/** The package, loaded only where payments are set up: two hundred modules that most instances never use. */
+export const stripeLibrary = onFirstUse(() => createRequire(import.meta.url)('stripe') as typeof Stripe)
+
 export function createStripe(secretKey: string, apiBase: string | undefined): Stripe {
   const base = apiBase === undefined ? undefined : new URL(apiBase)
-  return new Stripe(secretKey, {
+  const Client = stripeLibrary()
+  return new Client(secretKey, {
     timeout: TIMEOUT_MS,
     maxNetworkRetries: 2,
     telemetry: false,
@@ -52,7 +58,7 @@ export function idempotencyKey(name: string, parameters: object): string {
 /** Stripe does not know the object that was asked for or, with `field`, the one that this field of the wish names. */
 export function isMissing(error: unknown, field?: string): boolean {
   return (
-    error instanceof Stripe.errors.StripeInvalidRequestError &&
+    isStripeError(error, 'StripeInvalidRequestError') &&
     error.code === 'resource_missing' &&
     (field === undefined || error.param === field)
   )
@@ -70,8 +76,12 @@ export async function orMissing<Thing>(asked: Promise<Thing>): Promise<Thing | u
 
 /** Nothing is wrong with what was asked; it may be asked again in a moment. */
 export function isAway(error: unknown): boolean {
-  const { StripeConnectionError, StripeAPIError, StripeRateLimitError } = Stripe.errors
-  return [StripeConnectionError, StripeAPIError, StripeRateLimitError].some((kind) => error instanceof kind)
+  return isStripeError(error, 'StripeConnectionError', 'StripeAPIError', 'StripeRateLimitError')
+}
+
+/** By the name that an error of the client carries: its class is not loaded where payments are not set up. */
+export function isStripeError(error: unknown, ...kinds: readonly string[]): error is Stripe.errors.StripeError {
+  return error instanceof Error && 'type' in error && kinds.some((kind) => kind === error.type)
 }
 
 export function stripeId(reference: string | { id: string }): string

@@ -34,6 +34,8 @@ export interface DueMovesDependencies {
   enqueueMail: EnqueueMail
   /** Tells and closes accounts that were never verified; resolves how many were closed, and the routes of their drops. */
   closeUnverified(): Promise<Changed<number>>
+  /** Tells people whose API tokens end soon. */
+  tellEndingTokens(clock: Clock): Promise<number>
   config: Pick<ControlConfig, 'baseUrl' | 'sitesDomain' | 'publicPort'> & NoticeSettings
 }
 
@@ -77,6 +79,7 @@ export function createDueMoves({
   previews,
   enqueueMail,
   closeUnverified,
+  tellEndingTokens,
   config,
 }: DueMovesDependencies): DueMoves {
   const notices = noticesOf(config)
@@ -148,6 +151,7 @@ export function createDueMoves({
     async run(clock, unbounded) {
       const expired = await repeat(() => expireNext({ sql, refreshRoutes }, dateOf(clock)))
       while (await tellNext(clock));
+      await tellEndingTokens(clock)
       const due = await queries.countRemovable(sql, removableBefore(clock), dateOf(clock))
       const isHeld = !unbounded && mayNotRemove(due, await queries.countDrops(sql))
       const removed = isHeld ? [] : await repeat(() => removeNext(clock))

@@ -60,6 +60,7 @@ export function createLifecycle({
   enqueueMail,
   domains,
   closeUnverified,
+  tellEndingTokens,
   config,
 }: LifecycleDependencies): Lifecycle {
   const moves = createDueMoves({
@@ -71,6 +72,7 @@ export function createLifecycle({
     previews,
     enqueueMail,
     closeUnverified,
+    tellEndingTokens,
     config,
   })
 

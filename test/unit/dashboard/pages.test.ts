@@ -297,6 +297,7 @@ test('the reference describes an operation with a call that can be pasted', () =
       method: 'POST',
       path: '/api/v1/sites/:id/upload',
       access: 'verified',
+      needs: 'publish',
       summary: 'Publish <one> file',
       tag: 'Versions',
       form: z.object({ file: z.file() }),

@@ -13,6 +13,7 @@ const routes: Route[] = [
     method: 'PATCH',
     path: '/api/v1/sites/:id',
     access: 'verified',
+    needs: 'manage',
     summary: 'Change settings',
     tag: 'Sites',
     body: z.strictObject({ name: z.string().optional() }),

@@ -18,6 +18,7 @@ const samples: { [Name in MailTemplate]: MailData[Name] } = {
   email_changed: { newEmail: 'new@example.com' },
   password_changed: { resetLink: link, tokensAndAppsEnded: true },
   invitation: { link, until: at, organisation: 'Acme', inviter: 'ada@example.com', role: 'admin' },
+  token_ending: { name: 'Deploy from CI', at, link },
   expiring: clocks,
   expired: clocks,
   removal: clocks,

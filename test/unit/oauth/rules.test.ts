@@ -161,6 +161,10 @@ describe('scopes and resources', () => {
     ['cli offline_access', undefined, cli],
     ['  mcp   openid ', undefined, mcp],
     ['admin', `${BASE_URL}/api/v1`, cli],
+    ['read', undefined, { ...mcp, scopes: ['read'] }],
+    ['publish mcp', undefined, { ...mcp, scopes: ['mcp', 'publish'] }],
+    ['publish read', `${BASE_URL}/api/v1`, { ...cli, scopes: ['read', 'publish'] }],
+    ['manage', `${BASE_URL}/mcp`, { ...mcp, scopes: ['manage'] }],
   ])('scope %j for %j is granted as one of them', (scope, resource, expected) =>
     expect(decideGrant({ scope, resource }, BASE_URL)).toEqual(expected),
   )

@@ -10,7 +10,7 @@ import { decodeReferences, shorten } from '../../../control/drops/publishing/htm
 import { cssLinks, encodeLinks, htmlLinks } from '../../../control/drops/publishing/analysis/links.ts'
 import { textOf } from '../../../control/drops/publishing/html/text.ts'
 import { requireRenderable } from '../../../control/drops/publishing/markdown/budget.ts'
-import { withoutFrontMatter } from '../../../control/drops/publishing/markdown/markdown.ts'
+import { withoutFrontMatter } from '../../../control/drops/publishing/markdown/front-matter.ts'
 import { PathSet, pathProblem } from '../../../control/drops/publishing/files/paths.ts'
 import { quotePath } from '../../../shared/values/quoted-path.ts'
 import {

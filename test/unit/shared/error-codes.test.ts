@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { sourceOf } from '../../../control/doors/dashboard/public/docs/guide-texts.ts'
-import { withoutFrontMatter } from '../../../control/drops/publishing/markdown/markdown.ts'
+import { withoutFrontMatter } from '../../../control/drops/publishing/markdown/front-matter.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../../..')
 const sources = globSync('{shared,certs,edge,control,cli}/**/*.ts', {

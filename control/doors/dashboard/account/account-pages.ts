@@ -1,7 +1,9 @@
 /** `/account`: profile, sessions, tokens, connected apps, organisation, plan, log, export and delete. */
-import { may, type Actor } from '../../../ground/actor.ts'
+import { may, SCOPES, type Actor } from '../../../ground/actor.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
+import { DAY_MS, SECOND_MS } from '../../../../shared/running/clock.ts'
+import { MAX_TOKEN_LIFETIME_SECONDS, type TokenWish } from '../../../people/access/tokens.ts'
 import { readAuditLog } from '../../../people/audit/audit.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import type { Route } from '../../../ground/http/route.ts'
@@ -16,16 +18,17 @@ import {
   logBody,
   profileBody,
   revokeAppBody,
-  revokeTokenBody,
   sessionsBody,
-  tokensBody,
   type AppEntry,
 } from './account-view.ts'
+import { revokeTokenBody, tokensBody } from './tokens-view.ts'
 import { messagePage } from '../parts/message-page.ts'
 import { nameOf } from '../parts/words.ts'
 import { organisationRoutes } from './organisation-pages.ts'
 import { planRoutes } from './plan-pages.ts'
 import { webhookPageRoutes } from './webhook-pages.ts'
+
+const DAY_SECONDS = DAY_MS / SECOND_MS
 
 /** These ask first, on a page of their own. */
 const REVOKE_TOKEN = { on: '/account/tokens/revoke', keeps: ['id'], verified: true } as const
@@ -114,8 +117,24 @@ function sessionRoutes(
   ]
 }
 
+/** Fields that the page's own form always sends; a form without them asks for what the API gives without them. */
+function wishOf(form: URLSearchParams): TokenWish {
+  const scope = SCOPES.find((candidate) => candidate === form.get('scope'))
+  if (form.has('scope') && scope === undefined) throw errors.invalidRequest('scope: choose what the token may do.')
+  const days = form.get('days') ?? ''
+  if (!/^\d{0,4}$/.test(days) || Number(days) * DAY_SECONDS > MAX_TOKEN_LIFETIME_SECONDS || /^0+$/.test(days))
+    throw errors.invalidRequest('days: choose when the token ends.')
+  const site = form.get('site') ?? ''
+  return {
+    name: form.get('name') ?? '',
+    scopes: scope === undefined ? undefined : [scope],
+    sites: site === '' ? undefined : [site],
+    expiresInSeconds: days === '' ? undefined : Number(days) * DAY_SECONDS,
+  }
+}
+
 function tokenRoutes(
-  { tokens, clock }: DashboardServices,
+  { tokens, sites, clock }: DashboardServices,
   { accountPage: page, accountForm: form }: Handlers,
 ): Route[] {
   async function show(
@@ -123,7 +142,8 @@ function tokenRoutes(
     issued?: { name: string; token: string },
   ): Promise<ReturnType<typeof accountPage>> {
     const listed = await tokens.list(actor)
-    return accountPage('/tokens', tokensBody(viewer, { tokens: listed, issued, now: clock.now() }), {
+    const drops = (await sites.list(actor)).map((site) => ({ id: site.id, name: nameOf(site) }))
+    return accountPage('/tokens', tokensBody(viewer, { tokens: listed, issued, drops, now: clock.now() }), {
       scripts: ['copy'],
       ...(request.method === 'GET' ? flashOf(request) : {}),
     })
@@ -133,7 +153,7 @@ function tokenRoutes(
     page('/account/tokens', (asked) => show(asked)),
     // Not redirected: the token is shown in this one answer and kept nowhere.
     form('/account/tokens', { on: '/account/tokens', verified: true }, async (asked) => ({
-      ...(await show(asked, await tokens.create(asked.actor, asked.form.get('name') ?? ''))),
+      ...(await show(asked, await tokens.create(asked.actor, wishOf(asked.form)))),
       status: 201,
     })),
     page(REVOKE_TOKEN.on, async ({ request, viewer, actor }) => {

@@ -1,5 +1,4 @@
 /** The account: who you are, how you get in, what may act for you. */
-import { MAX_NAME_CHARS } from '../../../../shared/contracts/limits.ts'
 import { DAY_MS } from '../../../../shared/running/clock.ts'
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
 import { MIN_PASSWORD_CHARS } from '../../../people/accounts/rules.ts'
@@ -183,95 +182,6 @@ function browserOf(userAgent: string): string {
   return system === undefined ? browser : `${browser} on ${system === 'Mac OS' ? 'macOS' : system}`
 }
 
-export interface TokenEntry {
-  readonly id: string
-  readonly name: string
-  readonly hint: string
-  readonly createdAt: Date
-  readonly lastUsedAt: Date | null
-}
-
-export function tokensBody(
-  viewer: AccountViewer,
-  view: { tokens: readonly TokenEntry[]; issued?: { name: string; token: string } | undefined; now: number },
-): Html {
-  const create = formAt(viewer, '/account/tokens')
-  return html`
-    <p class="soft">
-      For scripts and CI. A token can do everything your account can: treat it like a password.
-      <a href="/docs">How to use it</a>
-    </p>
-    ${
-      view.issued &&
-      html`
-        <section class="card raised" aria-labelledby="new-token">
-          <h2 id="new-token">“${view.issued.name}”: copy it now</h2>
-          <p>It is shown this once and never again.</p>
-          <div class="copy">
-            <p class="secret" id="token">${view.issued.token}</p>
-            <button class="button" type="button" data-copy="${view.issued.token}">Copy${spoken('the token')}</button>
-          </div>
-        </section>
-      `
-    }
-    ${
-      viewer.signedIn.emailVerified
-        ? html`
-          <form class="card" method="post" action="${create.action}">
-            <h2>New token</h2>
-            ${create.start}
-            ${create.text({
-              name: 'name',
-              label: 'Name',
-              required: true,
-              maxlength: MAX_NAME_CHARS,
-              placeholder: 'Deploy from CI',
-              autocomplete: 'off',
-            })}
-            <div><button class="button primary">Create token</button></div>
-          </form>
-        `
-        : html`<p class="notice warn">Verify your e-mail address first; then you can create tokens.</p>`
-    }
-    ${
-      view.tokens.length > 0 &&
-      html`
-        <table class="table stacked">
-          <caption class="visually-hidden">Your tokens</caption>
-          <thead>
-            <tr>
-              <th scope="col">Name</th>
-              <th scope="col">Created</th>
-              <th scope="col">Last used</th>
-              <th scope="col"><span class="visually-hidden">Actions</span></th>
-            </tr>
-          </thead>
-          <tbody>
-            ${view.tokens.map(
-              (token) => html`
-                <tr>
-                  <th scope="row">
-                    <strong>${token.name}</strong><br>
-                    <span class="small soft mono">dw_…${token.hint}</span>
-                  </th>
-                  <td data-label="Created">${timeAgo(token.createdAt, view.now)}</td>
-                  <td data-label="Last used">
-                    ${token.lastUsedAt === null ? 'never' : timeAgo(token.lastUsedAt, view.now)}
-                  </td>
-                  <td class="right">
-                    <a class="button small danger"
-                        href="/account/tokens/revoke?id=${token.id}">Revoke…${spoken(token.name)}</a>
-                  </td>
-                </tr>
-              `,
-            )}
-          </tbody>
-        </table>
-      `
-    }
-  `
-}
-
 export interface AppEntry {
   readonly id: string
   readonly name: string
@@ -279,20 +189,6 @@ export interface AppEntry {
   readonly scopes: readonly string[]
   readonly createdAt: Date
   readonly lastUsedAt: Date | null
-}
-
-export function revokeTokenBody(viewer: Viewer, token: TokenEntry, now: number): Html {
-  return confirmCard(formAt(viewer, '/account/tokens/revoke', { id: token.id }), {
-    title: `Revoke “${token.name}”?`,
-    what: html`<p>
-      Scripts and programs that use it are refused from the next request on, and it cannot be brought back. It was
-      ${token.lastUsedAt === null ? 'never used' : html`last used ${timeAgo(token.lastUsedAt, now)}`}. Your drops stay
-      as they are.
-    </p>`,
-    button: 'Revoke it',
-    back: '/account/tokens',
-    keep: 'Keep it',
-  })
 }
 
 export function revokeAppBody(viewer: Viewer, app: AppEntry): Html {

@@ -60,6 +60,9 @@ const DEEDS: Readonly<Record<AuditAction, (facts: Facts) => string>> = {
   'domain.made_main': ({ subject, drop }) => `Made ${subject} the main name of ${drop}`,
   'billing.plan_changed': ({ subject, fact }) =>
     `Changed the plan to ${planInWords(subject)}${after(' from ', planInWords(fact('from')))}`,
+  'publisher.added': ({ drop, fact }) => `Let a workflow of ${fact('repository')} publish to ${drop}`,
+  'publisher.removed': ({ drop, fact }) => `No longer lets a workflow of ${fact('repository')} publish to ${drop}`,
+  'publisher.refused': ({ drop, fact }) => `Refused a workflow that wanted to publish to ${drop} (${fact('reason')})`,
   'oauth.allowed': ({ subject }) => `Let the app ${quoted(subject)} in`,
   'oauth.revoked': ({ subject }) => `Revoked the app ${quoted(subject)}`,
 }
@@ -73,6 +76,7 @@ const SYSTEMS: ReadonlyMap<string, string> = new Map([
   ['lifecycle', 'Dropway, by the clock'],
   ['stripe', 'Dropway, after a payment'],
   ['operator', 'The operator'],
+  ['workflow', 'An unknown workflow'],
 ])
 
 export function whoInWords(actor: string): string {

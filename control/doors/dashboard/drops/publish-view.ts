@@ -101,6 +101,7 @@ function liveCard(viewer: AccountViewer, view: SitePublish, live: VersionEntry):
             ${countInWords(live.file_count, 'file')}, ${bytesInWords(live.byte_size)}, published
             ${timeAgo(site.published_at ?? live.created_at, now)}${live.message !== '' && html`: “${live.message}”`}
           </p>
+          ${live.source && html`<p class="small soft">${sourceInWords(live.source)}</p>`}
           ${justPublished && before && changeSummary(viewer, site, live, before)}
           <a class="live-link" href="${site.url}" target="_blank" rel="noopener">${shortAddress(site.url)}</a>
           ${copyRow(site.url, 'Address')}
@@ -125,6 +126,17 @@ function liveCard(viewer: AccountViewer, view: SitePublish, live: VersionEntry):
       </div>
     </section>
   `
+}
+
+/** `published from commit 3f2a9c1 of example/site by octocat`, which leads to the commit. */
+export function sourceInWords(source: NonNullable<VersionEntry['source']>): Html {
+  const short = source.commit.slice(0, 7)
+  const commit = source.url === null ? html`${short}` : html`<a href="${source.url}" rel="noopener">${short}</a>`
+  const by = source.actor === '' ? '' : ` by ${source.actor}`
+  const workflow = source.workflow === '' ? '' : ` (${source.workflow})`
+  return source.commit === ''
+    ? html`published from ${source.repository}${workflow}${by}`
+    : html`published from commit ${commit} of ${source.repository}${workflow}${by}`
 }
 
 /** What the publish did to the files, and the way back. */

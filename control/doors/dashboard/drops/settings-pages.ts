@@ -10,6 +10,7 @@ import type { SitePatch } from '../../../drops/sites/schemas.ts'
 import { flashOf } from '../frame/flash.ts'
 import type { Handlers } from '../frame/handlers.ts'
 import type { DashboardServices } from '../frame/services.ts'
+import { publisherFields } from '../../../drops/publishers/rules.ts'
 import { siteSettingsPage } from './settings-view.ts'
 
 interface Card {
@@ -53,13 +54,18 @@ const NAMES = {
   'plausible.domain': 'plausible',
 }
 
-export function siteSettingsRoutes({ sites, config }: DashboardServices, handlers: Handlers): Route[] {
+export function siteSettingsRoutes(
+  { sites, publishers, clock, config }: DashboardServices,
+  handlers: Handlers,
+): Route[] {
   return [
     handlers.accountPage('/sites/:id/settings', async ({ request, viewer, actor, params }) =>
       siteSettingsPage(viewer, {
         site: await sites.get(actor, params.id),
         plan: actor.plan,
         sitesDomain: config.sitesDomain,
+        publishers: await publishers.list(actor, params.id),
+        now: clock.now(),
         ...flashOf(request),
       }),
     ),
@@ -71,6 +77,22 @@ export function siteSettingsRoutes({ sites, config }: DashboardServices, handler
         if (!changed) throw errors.notFound('setting')
         await sites.patch(actor, id, changed.patch(form))
         return seeOther(`/sites/${id}/settings?done=${changed.done(form)}`)
+      },
+    ),
+    handlers.accountForm(
+      '/sites/:id/publishers',
+      { on: '/sites/:id/settings', verified: true },
+      async ({ actor, params, form }) => {
+        await publishers.add(actor, params.id, parse(workflowSchema, filledFields(form)))
+        return seeOther(`/sites/${params.id}/settings?done=workflow-trusted`)
+      },
+    ),
+    handlers.accountForm(
+      '/sites/:id/publishers/remove',
+      { on: '/sites/:id/settings', verified: true },
+      async ({ actor, params, form }) => {
+        await publishers.remove(actor, params.id, form.get('id') ?? '')
+        return seeOther(`/sites/${params.id}/settings?done=workflow-removed`)
       },
     ),
     handlers.accountForm(
@@ -94,6 +116,22 @@ function daysOf(text: string | null): number | null {
   const days = /^\d{1,3}$/.test(said) ? Number(said) : Number.NaN
   if (!(days <= 365)) throw errors.invalidRequest('keep_old_files_days: enter a number from 0 to 365, or nothing.')
   return days
+}
+
+const WORKFLOW_FIELDS = ['provider', 'repository', 'workflow', 'branch', 'environment'] as const
+
+const workflowSchema = z.strictObject({
+  provider: publisherFields.provider,
+  repository: publisherFields.repository,
+  workflow: publisherFields.workflow,
+  branch: publisherFields.branch,
+  environment: publisherFields.environment,
+})
+
+/** An empty field of the form is one that was left out. */
+function filledFields(form: URLSearchParams): Record<string, string> {
+  const given = WORKFLOW_FIELDS.map((name) => [name, (form.get(name) ?? '').trim()] as const)
+  return Object.fromEntries(given.filter(([, value]) => value !== ''))
 }
 
 function requirePassword(password: string | null): string {

@@ -8,16 +8,20 @@ import {
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import { plans, type PlanName } from '../../../ground/terms/plans.ts'
 import type { ApiSite } from '../../../drops/sites/schemas.ts'
-import type { Page, Viewer } from '../frame/layout.ts'
+import type { Publishers } from '../../../drops/publishers/publishers.ts'
+import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
 import { formAt, type PageForm } from '../parts/form-fields.ts'
 import { sitePage } from './drop-frame.ts'
-import { spoken } from '../parts/words.ts'
+import { spoken, timeAgo } from '../parts/words.ts'
 
 export interface SiteSettings {
   readonly site: ApiSite
   readonly plan: PlanName
   readonly sitesDomain: string
   readonly flash?: Page['flash']
+  /** The workflows that may publish. */
+  readonly publishers: readonly Publisher[]
+  readonly now: number
 }
 
 export function siteSettingsPage(viewer: Viewer, view: SiteSettings): Page {
@@ -43,6 +47,7 @@ export function siteSettingsPage(viewer: Viewer, view: SiteSettings): Page {
               'Add Google Analytics, Meta Pixel, PostHog or Plausible to every page, without touching your files.',
             )
       }
+      ${workflowsCard(viewer, site.id, view)}
       ${dangerCard(formAt(viewer, `/sites/${site.id}/delete`), site)}`,
   })
 }
@@ -230,5 +235,70 @@ function dangerCard(form: PageForm, site: ApiSite): Html {
       })}
       <div><button class="button danger">Delete for good</button></div>
     </form>
+  `
+}
+
+type Publisher = Awaited<ReturnType<Publishers['list']>>[number]
+
+const FORGES = [
+  ['github', 'GitHub Actions'],
+  ['gitlab', 'GitLab CI'],
+  ['forgejo', 'Forgejo Actions (Codeberg)'],
+] as const
+
+function workflowsCard(viewer: Viewer, siteId: string, { publishers, now }: SiteSettings): Html {
+  const form = formAt(viewer, `/sites/${siteId}/publishers`)
+  return html`
+    <section class="card" aria-labelledby="workflows-title">
+      <h2 id="workflows-title">Publish from CI without a secret</h2>
+      <p class="soft">
+        A workflow that this drop trusts publishes with the token of its own forge: there is nothing to store, to leak or
+        to renew. <a href="/docs/continuous-integration">How to set it up</a>
+      </p>
+      ${publishers.length > 0 && publisherList(viewer, siteId, publishers, now)}
+      <details${form.isRefused || publishers.length === 0 ? html` open` : ''}>
+        <summary>Trust a workflow</summary>
+        <form class="form" method="post" action="${form.action}">
+          ${form.start}
+          <div class="row">
+            ${form.select({ name: 'provider', label: 'Forge', value: 'github', options: FORGES })}
+            ${form.text({ name: 'repository', label: 'Repository', required: true, placeholder: 'owner/name', verbatim: true })}
+          </div>
+          <div class="row">
+            ${form.text({ name: 'workflow', label: 'Workflow file', placeholder: 'deploy.yml', verbatim: true, hint: 'Any, when empty.' })}
+            ${form.text({ name: 'branch', label: 'Branch', placeholder: 'main', verbatim: true, hint: 'Any, when empty.' })}
+            ${form.text({ name: 'environment', label: 'Environment', verbatim: true, hint: 'Any, when empty.' })}
+          </div>
+          <div><button class="button primary">Trust this workflow</button></div>
+        </form>
+      </details>
+    </section>
+  `
+}
+
+function publisherList(viewer: Viewer, siteId: string, publishers: readonly Publisher[], now: number): Html {
+  return html`
+    <ul class="plain stack">
+      ${publishers.map(
+        (publisher) => html`
+          <li class="head">
+            <div>
+              <strong>${publisher.repository}</strong>
+              <p class="small soft">
+                ${publisher.provider}${[publisher.workflow, publisher.branch, publisher.environment]
+                  .filter((part) => part !== null)
+                  .map((part) => ` · ${part}`)} ·
+                ${publisher.lastUsedAt === null ? 'not used yet' : html`used ${timeAgo(publisher.lastUsedAt, now)}`}
+              </p>
+            </div>
+            <form method="post" action="/sites/${siteId}/publishers/remove">
+              ${csrfField(viewer)}
+              <input type="hidden" name="id" value="${publisher.id}">
+              <button class="button small danger">Remove${spoken(publisher.repository)}</button>
+            </form>
+          </li>
+        `,
+      )}
+    </ul>
   `
 }

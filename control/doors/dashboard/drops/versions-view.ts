@@ -3,7 +3,7 @@ import { html, type Html } from '../../../../shared/pages/html.ts'
 import type { ApiPreview, ApiSite, Changes, VersionEntry } from '../../../drops/sites/schemas.ts'
 import type { Comparison, PastVersion } from '../../../drops/sites/versions/comparison.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
-import { reportList } from './publish-view.ts'
+import { reportList, sourceInWords } from './publish-view.ts'
 import { sitePage } from './drop-frame.ts'
 import type { ShownLine, TextChange } from '../../../drops/publishing/comparison/compare-texts.ts'
 import { bytesInWords } from '../../../../shared/values/sizes.ts'
@@ -161,6 +161,8 @@ function row(viewer: Viewer, { site, now }: SiteVersions, version: PastVersion):
       <td>
         ${timeAgo(version.created_at, now)}${
           version.created_by !== null && html`<br><span class="small soft">${version.created_by}</span>`
+        }${
+          version.source && html`<br><span class="small soft">${sourceInWords(version.source)}</span>`
         }${version.promotions.slice(0, SHOWN_PROMOTIONS).map((promotion) => promotionNote(promotion, now))}
       </td>
       <td>

@@ -37,6 +37,8 @@ const MESSAGES: ReadonlyMap<string, Flash> = new Map([
   ['password', { tone: 'good', text: 'Your password is changed. Other sessions have ended.' }],
   ['joined', { tone: 'good', text: 'You have joined the organisation.' }],
   ['saved', { tone: 'good', text: 'Saved. Visitors see it now.' }],
+  ['workflow-trusted', { tone: 'good', text: 'Trusted. It can publish from its next run on.' }],
+  ['workflow-removed', { tone: 'good', text: 'Removed. It cannot publish any more.' }],
   ['saved-general', { tone: 'good', text: 'Saved.' }],
   ['password-set', { tone: 'good', text: 'Saved. Visitors need the password from now on.' }],
   ['password-removed', { tone: 'good', text: 'Removed. Everyone with the address can see the drop now.' }],

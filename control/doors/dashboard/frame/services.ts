@@ -17,6 +17,7 @@ import type { DeviceGrants } from '../../oauth/device.ts'
 import type { OAuth } from '../../oauth/oauth.ts'
 import type { ServiceStatus } from '../../status/status.ts'
 import type { Organisations } from '../../../people/organisations/organisations.ts'
+import type { Publishers } from '../../../drops/publishers/publishers.ts'
 import type { Publishing } from '../../../drops/publishing/contract.ts'
 import type { Sites } from '../../../drops/sites/sites.ts'
 import type { Webhooks } from '../../../drops/webhooks/webhooks.ts'
@@ -45,6 +46,7 @@ export interface DashboardServices {
   readonly sql: Pool
   readonly access: Pick<Access, 'sessionActor'>
   readonly accounts: Accounts
+  readonly publishers: Pick<Publishers, 'add' | 'list' | 'remove'>
   readonly tokens: Pick<Tokens, 'list' | 'create' | 'revoke'>
   readonly csrf: Csrf
   readonly organisations: Organisations

@@ -1,14 +1,19 @@
-/** Our own Markdown texts, and the operator's, as part of a page: settings at the top, facts filled in, rendered once. */
+/** Our own Markdown texts, and the operator's, as part of a page: settings at the top, facts filled in, rendered when first read. */
 import { before } from '../../../../shared/values/before.ts'
 import { escape, raw, type Html } from '../../../../shared/pages/html.ts'
 import { textOf } from '../../../drops/publishing/html/text.ts'
-import { renderBody, withoutFrontMatter } from '../../../drops/publishing/markdown/markdown.ts'
+import { withoutFrontMatter } from '../../../drops/publishing/markdown/front-matter.ts'
 
-export interface MarkdownText {
-  /** Its first heading, which is not part of `body`. */
+/** What lists say about a text. */
+export interface TextSummary {
+  /** Its first heading. */
   readonly title: string
   /** For search engines: from the settings at the top, else nothing. */
   readonly description: string | undefined
+}
+
+export interface MarkdownText extends TextSummary {
+  /** Without the first heading. */
   readonly body: Html
   /** The headings below the first, for a table of contents. */
   readonly contents: readonly { readonly id: string; readonly text: string }[]
@@ -21,7 +26,17 @@ export function filledIn(source: string, facts: Facts): string {
   return source.replace(/\{\{([a-z_]+)\}\}/g, (whole, name: string) => facts[name] ?? whole)
 }
 
-export function renderText(source: string, facts: Facts, fallbackTitle: string): MarkdownText {
+/** Read without rendering: the first heading of such a text is plain. */
+export function summarize(source: string, facts: Facts, fallbackTitle: string): TextSummary {
+  const filled = filledIn(source, facts)
+  return {
+    title: /^# (.+)$/m.exec(withoutFrontMatter(filled))?.[1]?.trim() ?? fallbackTitle,
+    description: descriptionOf(frontMatterOf(filled)),
+  }
+}
+
+export async function renderText(source: string, facts: Facts, fallbackTitle: string): Promise<MarkdownText> {
+  const { renderBody } = await import('../../../drops/publishing/markdown/markdown.ts')
   const filled = filledIn(source, facts)
   const { html } = renderBody(withoutFrontMatter(filled))
   const { heading, body } = splitHeading(html)

@@ -1,5 +1,6 @@
 /** "Do you want to let this program in?": the page that every grant is decided on. */
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
+import { accessScopesOf } from '../../oauth/rules.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
 
 export interface Decision {
@@ -45,17 +46,22 @@ export function decisionPage(viewer: Viewer, decision: Decision): Page {
   }
 }
 
-const SCOPES: ReadonlyMap<string, string> = new Map([
+const SCOPE_WORDS: ReadonlyMap<string, string> = new Map([
+  ['read', 'See your drops, their files, versions, settings and views, and change nothing'],
+  ['publish', 'Publish new versions and new drops, and go back to earlier versions'],
+  ['manage', 'Change and delete your drops, their settings and domains; not people or billing'],
   ['mcp', 'Publish, read, change and delete your drops, their settings and domains, as an assistant (MCP)'],
   ['cli', 'Do everything your account can do, from the command line'],
 ])
 
-function scopeList(scopes: readonly string[]): Html {
+/** Where a grant is narrowed, only that is told: the resource as a whole is then not what is given. */
+function scopeList(granted: readonly string[]): Html {
+  const scopes = accessScopesOf(granted) ?? granted
   return html`
     <div>
       <h2 class="small soft">It will be able to</h2>
       <ul class="steps">
-        ${scopes.map((scope) => html`<li>${SCOPES.get(scope) ?? scope} <code>${scope}</code></li>`)}
+        ${scopes.map((scope) => html`<li>${SCOPE_WORDS.get(scope) ?? scope} <code>${scope}</code></li>`)}
       </ul>
     </div>
   `

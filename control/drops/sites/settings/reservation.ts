@@ -83,6 +83,8 @@ export function createReservations({ clock, config }: ReservationsDependencies):
   }
 
   async function add(tx: Sql, actor: Actor, wanted: WantedSite): Promise<SiteFacts> {
+    if (actor.reach.sites !== undefined)
+      throw errors.forbidden('This token is bound to drops that exist. Use one that is not, to make a new drop.')
     const plan = await lockOrganisation(tx, actor.orgId)
     if ((await roomFor(tx, actor.orgId, plan)) < 1)
       throw errors.planLimit(`${dropCapInWords(plan)} Delete one, or upgrade.`)

@@ -20,6 +20,29 @@ const offsetHeader = described(
   'How many bytes of the file have arrived before.',
 )
 
+const arrivedSpec = {
+  method: 'GET',
+  path: blobPath,
+  access: 'verified',
+  needs: 'read',
+  tag,
+  summary: 'How much of a file has arrived',
+  status: 200,
+  answerHeaders: z.object({ 'upload-offset': offsetHeader }),
+} as const
+
+const sendSpec = {
+  method: 'PUT',
+  path: blobPath,
+  access: 'verified',
+  needs: 'publish',
+  tag,
+  summary: 'Send a file, or the rest of it',
+  headers: z.object({ 'upload-offset': offsetHeader.default(0) }),
+  takesBytes: true,
+  status: 204,
+} as const
+
 interface UploadRoutesDependencies {
   apiRoute: ApiRouteFactory
   authenticate: Authenticate
@@ -32,6 +55,7 @@ export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDe
       method: 'POST',
       path: `${sites}/check`,
       access: 'verified',
+      needs: 'read',
       tag,
       summary: 'What an upload would change, and whether it would be refused; changes nothing',
       status: 200,
@@ -44,6 +68,7 @@ export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDe
       method: 'POST',
       path: root,
       access: 'verified',
+      needs: 'publish',
       tag,
       summary: 'Start an upload of changed files only',
       status: 201,
@@ -56,6 +81,7 @@ export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDe
       method: 'GET',
       path: uploadPath,
       access: 'verified',
+      needs: 'read',
       tag,
       summary: 'What is still missing, and how much of it has arrived',
       status: 200,
@@ -66,6 +92,7 @@ export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDe
       method: 'POST',
       path: `${uploadPath}/blobs`,
       access: 'verified',
+      needs: 'publish',
       tag,
       summary: 'Send several small files: parts of a form, each named by its sha256',
       status: 200,
@@ -81,39 +108,22 @@ export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDe
       }),
     }),
     {
-      method: 'GET',
+      method: arrivedSpec.method,
       path: blobPath,
-      operation: describeOperation({
-        method: 'GET',
-        path: blobPath,
-        access: 'verified',
-        tag,
-        summary: 'How much of a file has arrived',
-        status: 200,
-        answerHeaders: z.object({ 'upload-offset': offsetHeader }),
-      }),
+      operation: describeOperation(arrivedSpec),
       async handle(request) {
-        const actor = await requireActor(authenticate, request, 'verified')
+        const actor = await requireActor(authenticate, request, arrivedSpec)
         const params = paramsOf(blobPath, request)
         const offset = await uploads.offset(actor, placeOf(params), params.sha256)
         return { status: 200, headers: { 'upload-offset': String(offset), 'cache-control': 'no-store' } }
       },
     },
     {
-      method: 'PUT',
+      method: sendSpec.method,
       path: blobPath,
-      operation: describeOperation({
-        method: 'PUT',
-        path: blobPath,
-        access: 'verified',
-        tag,
-        summary: 'Send a file, or the rest of it',
-        headers: z.object({ 'upload-offset': offsetHeader.default(0) }),
-        takesBytes: true,
-        status: 204,
-      }),
+      operation: describeOperation(sendSpec),
       async handle(request) {
-        const actor = await requireActor(authenticate, request, 'verified')
+        const actor = await requireActor(authenticate, request, sendSpec)
         const offset = parse(offsetHeader, request.header('upload-offset') ?? '0')
         const params = paramsOf(blobPath, request)
         const file = { hash: params.sha256, offset, body: request.stream() }
@@ -125,6 +135,7 @@ export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDe
       method: 'POST',
       path: `${uploadPath}/finish`,
       access: 'verified',
+      needs: 'publish',
       tag,
       summary: 'Publish what was sent',
       status: 201,

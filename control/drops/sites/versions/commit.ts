@@ -4,6 +4,7 @@ import { errors } from '../../../../shared/contracts/errors.ts'
 import { newId } from '../../../../shared/contracts/ids.ts'
 import { quotePath } from '../../../../shared/values/quoted-path.ts'
 import { bytesInWords } from '../../../../shared/values/sizes.ts'
+import type { WorkflowRun } from '../../../ground/actor.ts'
 import { plans, type PlanName } from '../../../ground/terms/plans.ts'
 import { inOrder, type Sql } from '../../../ground/database/sql.ts'
 import type { RoutingTransaction } from '../../../ground/routing/changes.ts'
@@ -29,6 +30,8 @@ export interface PublishOptions {
   readonly purge?: Purge | undefined
   /** The name of a preview, instead of going live. */
   readonly preview?: string | undefined
+  /** The run of a workflow that publishes. */
+  readonly source?: WorkflowRun | undefined
 }
 
 /** What a publish or a promotion took the place of. */
@@ -79,6 +82,7 @@ export function createCommit({ clock, refreshRoutes, keptFiles, config }: Commit
       created_by: by,
       created_at: now,
       is_preview: preview !== null,
+      source: options.source ?? null,
     }
     const isClientRouted = options.spaFallback ?? site.spa_fallback
     const report = reportFor(prepared.report, isClientRouted)

@@ -9,7 +9,7 @@ import type { Publishing } from '../../publishing/contract.ts'
 import * as queries from '../queries.ts'
 import type { Changes, VersionEntry } from '../schemas.ts'
 import type { Sites } from '../sites.ts'
-import { showVersion, type AddressConfig } from './show-version.ts'
+import { showSource, showVersion, type AddressConfig } from './show-version.ts'
 import { uploadedFiles } from './uploaded-files.ts'
 
 /** A drop's list of versions names this many promotions: enough to see who went back and forth. */
@@ -65,6 +65,7 @@ export function createComparisons({ sql, publishing, sites, config }: Comparison
         created_at: version.created_at.toISOString(),
         live: version.id === site.live_version_id,
         created_by: version.created_by_email,
+        source: version.source && showSource(version.source),
         promotions: promotions
           .filter(({ version_id }) => version_id === version.id)
           .map(({ at, by, from_number }) => ({ at: at.toISOString(), by, from_version_number: from_number })),

@@ -5,7 +5,7 @@
 import { recordAudit } from '../../../people/audit/audit.ts'
 import type { Clock } from '../../../../shared/running/clock.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
-import type { Actor } from '../../../ground/actor.ts'
+import type { Actor, WorkflowRun } from '../../../ground/actor.ts'
 import type { Pool, Sql } from '../../../ground/database/sql.ts'
 import { changeRoutes } from '../../../ground/routing/changes.ts'
 import { tellWebhooks } from '../../../ground/routing/webhook-outbox.ts'
@@ -97,7 +97,8 @@ export function createPublishVersions(deps: PublishVersionsDependencies): Publis
       requirePublishable(site, clock.now())
       await alongside?.work(tx)
       if (password !== undefined) await protect(tx, actor, site, password, new Date(clock.now()))
-      const { version, addedBytes, before } = await commit(tx, site, prepared, actor.userId, options)
+      const { by, source } = originOf(actor)
+      const { version, addedBytes, before } = await commit(tx, site, prepared, by, { ...options, source })
       if (addedBytes > 0) await requireStorage(tx, { orgId: actor.orgId, plan: site.plan, now: new Date(clock.now()) })
       await recordAudit(tx, {
         at: new Date(clock.now()),
@@ -159,7 +160,7 @@ export function createPublishVersions(deps: PublishVersionsDependencies): Publis
           site_id: siteId,
           version_id: kept.id,
           kind: 'promote',
-          user_id: actor.userId,
+          user_id: originOf(actor).by,
           at: now,
         })
         await queries.markWasLive(tx, kept.id)
@@ -200,6 +201,11 @@ function placeOfSlug(
       return { site, created: false }
     },
   }
+}
+
+/** A person, or the run of a workflow: the owner whom it acts for did nothing. */
+function originOf({ userId, via }: Actor): { by: string | null; source: WorkflowRun | undefined } {
+  return via.kind === 'publisher' ? { by: null, source: via.run } : { by: userId, source: undefined }
 }
 
 /** The organisation's site of that slug, without a lock; undefined when it has none. */

@@ -2,10 +2,11 @@ import { previewHost, siteHost } from '../../../../shared/http/hosts.ts'
 import { previewLabelOf } from '../../../../shared/secrets/previews.ts'
 import { createSecrets } from '../../../../shared/secrets/secrets.ts'
 import { addressOf } from '../../../../shared/settings/settings.ts'
+import type { WorkflowRun } from '../../../ground/actor.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
 import type { VersionRow } from '../queries.ts'
 import type { SiteFacts } from '../rules.ts'
-import type { ApiVersion, PublishReport } from '../schemas.ts'
+import type { ApiVersion, PublishReport, VersionEntry } from '../schemas.ts'
 
 /** What addresses are made of. */
 export type AddressConfig = Pick<ControlConfig, 'sitesDomain' | 'publicPort' | 'secretKey'>
@@ -22,7 +23,7 @@ export function previewAddressOf(
 export function showVersion(
   config: AddressConfig,
   site: Pick<SiteFacts, 'id' | 'slug' | 'previews'>,
-  version: Omit<VersionRow, 'created_by_email' | 'site_id' | 'created_at' | 'title' | 'is_preview'>,
+  version: Omit<VersionRow, 'created_by_email' | 'site_id' | 'created_at' | 'title' | 'is_preview' | 'source'>,
   preview: string | null = null,
 ): ApiVersion {
   const label = preview ?? previewLabelOf(createSecrets(config.secretKey), site.id, version.number)
@@ -36,6 +37,30 @@ export function showVersion(
     preview_url: site.previews === 'off' ? null : previewAddressOf(config, site, label),
     preview,
     report: readReport(version.report as StoredReport),
+  }
+}
+
+/** The run that a version comes from. */
+export function showSource(run: WorkflowRun): NonNullable<VersionEntry['source']> {
+  const { provider, repository, workflow, commit, actor } = run
+  return { provider, repository, workflow, commit, actor, url: commitUrl(run) ?? null }
+}
+
+/** Where the commit can be looked at; undefined where its forge has no such page that we know. */
+export function commitUrl({ provider, issuer, repository, commit }: WorkflowRun): string | undefined {
+  if (commit === '' || !/^[\w.-]+(?:\/[\w.-]+)+$/.test(repository)) return undefined
+  const { origin } = new URL(issuer)
+  switch (provider) {
+    case 'github':
+      return origin === 'https://token.actions.githubusercontent.com'
+        ? `https://github.com/${repository}/commit/${commit}`
+        : undefined
+    case 'gitlab':
+      return `${origin}/${repository}/-/commit/${commit}`
+    case 'forgejo':
+      return `${origin}/${repository}/commit/${commit}`
+    default:
+      return undefined
   }
 }
 

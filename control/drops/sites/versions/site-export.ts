@@ -4,8 +4,7 @@ import { sideBySide } from '../../../../shared/values/side-by-side.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import type { Pool } from '../../../ground/database/sql.ts'
 import type { Publishing } from '../../publishing/contract.ts'
-import { listSites } from '../queries.ts'
-import type { Sites } from '../sites.ts'
+import { listReached, type Sites } from '../sites.ts'
 import type { Versions } from './versions.ts'
 
 export type SiteExport = (actor: Actor) => Promise<Readable>
@@ -22,7 +21,7 @@ export function createSiteExport({
   publishing: Pick<Publishing, 'exportZip'>
 }): SiteExport {
   return async (actor) => {
-    const own = await listSites(sql, actor.orgId)
+    const own = await listReached(sql, actor)
     const metadata = await sites.showAll(own)
     async function* entries() {
       for (const [site, facts] of sideBySide(own, metadata)) {

@@ -1,5 +1,6 @@
 /** One route as OpenAPI describes it: parameters, bodies and answers from its schemas, with a sample of each. */
 import { z } from 'zod'
+import type { CredentialNeed } from '../../actor.ts'
 import { sampleOf, type Schema } from './sample.ts'
 
 export type Access =
@@ -15,8 +16,8 @@ export interface OperationSpec {
   readonly method: string
   readonly path: string
   readonly access: Access
-  /** Only the dashboard's own session may do this, no token. */
-  readonly sessionOnly?: boolean
+  /** What it takes of the credential: checked before the body is read. */
+  readonly needs: CredentialNeed
   readonly summary: string
   readonly tag: string
   /** JSON. */
@@ -69,6 +70,17 @@ export interface Operation {
   readonly responses: Readonly<Record<string, Answer>>
 }
 
+/** How OpenAPI says what an operation needs. */
+const SECURITY: Readonly<Record<CredentialNeed, Operation['security']>> = {
+  nothing: [],
+  read: [{ token: ['read'] }],
+  publish: [{ token: ['publish'] }],
+  manage: [{ token: ['manage'] }],
+  'read-people': [{ token: ['read'] }, { session: [] }],
+  people: [{ session: [] }],
+  session: [{ session: [] }],
+}
+
 const BYTES: Schema = { type: 'string', format: 'binary' }
 
 export function describeOperation(spec: OperationSpec): Operation {
@@ -81,7 +93,7 @@ export function describeOperation(spec: OperationSpec): Operation {
   return {
     summary: spec.summary,
     tags: [spec.tag],
-    security: spec.access === 'public' ? [] : [spec.sessionOnly ? { session: [] } : { token: [] }],
+    security: SECURITY[spec.needs],
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(content ? { requestBody: { required: isRequired(spec), content } } : {}),
     responses: {

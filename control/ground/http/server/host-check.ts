@@ -7,7 +7,7 @@ import { isLoopback } from '../../../../shared/http/ip.ts'
 import { parseAuthority } from '../../../../shared/http/hosts.ts'
 
 /** Paths that answer under every name: edges and monitors know a control by its address. They tell nothing about anyone. */
-const ANY_NAME: ReadonlySet<string> = new Set(['/healthz', '/metrics'])
+const ANY_NAME: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics'])
 
 export function isOurHost(
   request: { readonly path: string; readonly headers: Readonly<Record<string, string | undefined>> },

@@ -28,7 +28,7 @@ export interface HttpServer {
   /** Resolves with the port, which the system chooses when it was 0. */
   listen(port: number, host: string): Promise<number>
   /**
-   * Says at /healthz that it is about to stop, and answers all the same for `noticeMs`, so that edges choose another
+   * Says at /healthz and /readyz that it is about to stop, and answers all the same for `noticeMs`, so that edges choose another
    * control; then stops accepting, lets requests under way finish for `graceMs`, and cuts them.
    */
   close(graceMs: number, noticeMs?: number): Promise<void>
@@ -104,12 +104,19 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     }
   }
 
-  server.get('/healthz', (_request, response) => {
-    // Edges choose another control by the status alone, and what troubles this one troubles all of them.
+  function health() {
     const trouble = options.trouble?.()
-    if (trouble === undefined || closing)
-      response.status(closing ? 503 : 200).json({ status: closing ? 'closing' : 'ok' })
-    else response.json({ status: 'degraded', detail: `${trouble}: nothing can be changed` })
+    if (closing) return { status: 'closing' }
+    return trouble === undefined
+      ? { status: 'ok' }
+      : { status: 'degraded', detail: `${trouble}: nothing can be changed` }
+  }
+  // Alive. Edges choose another control by the status alone, and what troubles this one troubles all of them.
+  server.get('/healthz', (_request, response) => void response.status(closing ? 503 : 200).json(health()))
+  // Can do its work: for balancers, which have other controls to send a caller to.
+  server.get('/readyz', (_request, response) => {
+    const said = health()
+    response.status(said.status === 'ok' ? 200 : 503).json(said)
   })
   for (const route of options.routes)
     register(

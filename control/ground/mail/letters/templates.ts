@@ -18,6 +18,7 @@ export interface MailData {
   email_changed: { newEmail: string }
   password_changed: { resetLink: string; tokensAndAppsEnded: boolean }
   invitation: { link: string; until: Date; organisation: string; inviter: string; role: string }
+  token_ending: { name: string; at: Date; link: string }
   /** `at`: when each expires. */
   expiring: ClockNotice
   /** `at`: until when each can be brought back. */
@@ -146,6 +147,15 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     ],
     action: { label: 'Use this address', url: link },
     footer: UNASKED,
+  }),
+  token_ending: ({ name, at, link }) => ({
+    subject: `Your API token "${name}" ends soon`,
+    paragraphs: [
+      `The API token "${name}" ends on ${formatTime(at)}. What uses it is refused from then on.`,
+      'If it is still needed, make another one and put it in its place before that.',
+    ],
+    action: { label: 'Make a new token', url: link },
+    footer: 'You get this mail because you made this token on Dropway.',
   }),
   email_changed: ({ newEmail }) => ({
     subject: 'Your e-mail address was changed',

@@ -127,8 +127,8 @@ function endpointBlock(endpoint: Endpoint, document: OpenApiDocument, baseUrl: s
 function credentials({ security }: NamedOperation): Html {
   if (security.length === 0) return html`<p class="small soft">No credentials needed.</p>`
   if ('session' in (security[0] ?? {}))
-    return html`<p class="small soft">Only from a session of the dashboard, never with a token.</p>`
-  return html``
+    return html`<p class="small soft">From a session of the dashboard; no scope of a token covers this.</p>`
+  return html`<p class="small soft">A token needs the scope <code>${security[0]?.['token']?.[0]}</code>.</p>`
 }
 
 function parameters({ parameters: all = [] }: NamedOperation): Html | undefined {

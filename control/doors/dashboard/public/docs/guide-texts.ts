@@ -1,7 +1,7 @@
 /** The guides as they are written: for the pages of `/docs`, and for assistants, which read them over MCP. */
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { withoutFrontMatter } from '../../../../drops/publishing/markdown/markdown.ts'
+import { withoutFrontMatter } from '../../../../drops/publishing/markdown/front-matter.ts'
 import { filledIn, type Facts } from '../markdown-text.ts'
 
 const FOLDER = path.join(import.meta.dirname, 'guides')
@@ -18,6 +18,7 @@ export const GUIDES = [
   'privacy',
   'errors',
 ] as const
+export type GuideName = (typeof GUIDES)[number]
 
 export interface GuideText {
   readonly name: string
@@ -26,7 +27,7 @@ export interface GuideText {
   readonly text: string
 }
 
-export function sourceOf(name: (typeof GUIDES)[number]): string {
+export function sourceOf(name: GuideName): string {
   return readFileSync(path.join(FOLDER, `${name}.md`), 'utf8')
 }
 

@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
+import { onFirstUse } from '../../../../../shared/values/on-first-use.ts'
 import type { Route } from '../../../../ground/http/route.ts'
 import type { Handlers } from '../../frame/handlers.ts'
 import type { Page } from '../../frame/layout.ts'
@@ -29,14 +30,14 @@ export function servicePages(handlers: Handlers, facts: Facts, dataDir: string):
 
 /** The page as it is now: rendered when its file has changed, looked for with every request. */
 function createText(file: string, name: Name, facts: Facts): () => Promise<Page> {
-  const render = (source: string): Page => textPage(`/${name}`, renderText(source, facts, name))
-  const ours = render(readFileSync(path.join(import.meta.dirname, 'texts', `${name}.md`), 'utf8'))
+  const render = async (source: string): Promise<Page> => textPage(`/${name}`, await renderText(source, facts, name))
+  const ours = onFirstUse(() => render(readFileSync(path.join(import.meta.dirname, 'texts', `${name}.md`), 'utf8')))
   let theirs: { readonly changed: number; readonly page: Page } | undefined
   return async () => {
     const found = await stat(file).catch(ifMissing)
-    if (!found) return ours
+    if (!found) return ours()
     if (theirs?.changed !== found.mtimeMs)
-      theirs = { changed: found.mtimeMs, page: render(await readFile(file, 'utf8')) }
+      theirs = { changed: found.mtimeMs, page: await render(await readFile(file, 'utf8')) }
     return theirs.page
   }
 }

@@ -23,6 +23,7 @@ export function contentUploadRoutes({ contentUploads }: { contentUploads: Pick<C
         method: 'PUT',
         path: PATH,
         access: 'public',
+        needs: 'nothing',
         tag: 'Versions',
         summary: 'Send a file to an address that the MCP tool service_upload gave',
         takesBytes: true,

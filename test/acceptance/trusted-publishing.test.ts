@@ -1,0 +1,389 @@
+/** Workflows publish with the tokens of their forges: what is taken, what is refused and why, without a secret anywhere. */
+import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { chmod, mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { SignJWT, UnsecuredJWT, generateKeyPair, type JWTPayload } from 'jose'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { apiFor, fileForm } from '../support/api.ts'
+import { openCli, type Cli } from '../support/cli.ts'
+import type { Answer } from '../support/client.ts'
+import { startIssuer, type IssuerName, type IssuerStandIn } from '../support/issuer-stand-in.ts'
+import { startStack, type Account, type OwnStack } from '../support/stack.ts'
+
+let stack: OwnStack
+let issuer: IssuerStandIn
+let owner: Account
+let siteId: string
+let slug: string
+
+const MINUTE = 60
+
+beforeAll(async () => {
+  issuer = await startIssuer()
+  stack = await startStack({ database: 'shared', env: { TRUSTED_ISSUERS: issuer.issuers } })
+  owner = await stack.createAccount('business')
+  ;({ id: siteId, slug } = (await apiFor(stack, owner).create()).json())
+  // Before any of them is named in a refusal: one for each issuer that is asked below.
+  for (const name of ['good', 'slow', 'huge', 'redirecting', 'broken', 'impostor', 'elsewhere'] as const)
+    expect((await trust(name)).status).toBe(201)
+})
+afterAll(async () => {
+  await stack.stop()
+  await issuer.close()
+})
+
+const trust = (name: IssuerName, more: Record<string, unknown> = {}): Promise<Answer> =>
+  stack.fetch(`/api/v1/sites/${siteId}/publishers`, {
+    token: owner.token,
+    json: {
+      provider: 'github',
+      issuer: issuer.issuer(name),
+      repository: 'octo/site',
+      workflow: 'deploy.yml',
+      branch: 'main',
+      environment: 'production',
+      repository_id: '101',
+      owner_id: '7',
+      ...more,
+    },
+  })
+
+/** What GitHub says of a run on the trusted branch. */
+function claimsOf(name: IssuerName = 'good'): JWTPayload {
+  const now = Math.floor(Date.now() / 1000)
+  return {
+    iss: issuer.issuer(name),
+    aud: stack.baseUrl,
+    sub: 'repo:octo/site:environment:production',
+    iat: now,
+    nbf: now,
+    exp: now + 5 * MINUTE,
+    jti: randomUUID(),
+    repository: 'octo/site',
+    repository_id: '101',
+    repository_owner: 'octo',
+    repository_owner_id: '7',
+    ref: 'refs/heads/main',
+    workflow_ref: 'octo/site/.github/workflows/deploy.yml@refs/heads/main',
+    environment: 'production',
+    event_name: 'push',
+    sha: 'abc123abc123abc123abc123abc123abc123abcd',
+    actor: 'ada',
+  }
+}
+
+const exchange = (token: string, more: Record<string, string> = {}): Promise<Answer> =>
+  stack.fetch('/oauth/token', {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams({
+      grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+      subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
+      subject_token: token,
+      site: slug,
+      ...more,
+    }).toString(),
+  })
+
+async function lastRefusal(): Promise<unknown> {
+  const { entries } = (await stack.fetch('/api/v1/audit-log?limit=1', { token: owner.token })).json<{
+    entries: { action: string; subject: string; detail: { reason?: string } }[]
+  }>()
+  const [entry] = entries
+  return entry?.action === 'publisher.refused' && entry.subject === siteId ? entry.detail.reason : entry?.action
+}
+
+type Forgery = () => Promise<string> | string
+const altered =
+  (change: JWTPayload): Forgery =>
+  () =>
+    issuer.sign({ ...claimsOf(), ...change })
+const at = (seconds: number): number => Math.floor(Date.now() / 1000) + seconds
+const from =
+  (name: IssuerName): Forgery =>
+  () =>
+    issuer.sign(claimsOf(name))
+const tampered = (token: string, part: 0 | 1 | 2, text: string): string =>
+  token.split('.').toSpliced(part, 1, text).join('.')
+const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+const FORGERIES: Readonly<Record<string, readonly [reason: string, forge: Forgery]>> = {
+  'alg none': ['algorithm', () => new UnsecuredJWT(claimsOf()).encode()],
+  'alg none with a signature': [
+    'algorithm',
+    async () => tampered(await issuer.sign(claimsOf()), 0, encoded({ alg: 'none', kid: 'key-1' })),
+  ],
+  'HS256 with the public key': [
+    'algorithm',
+    () =>
+      new SignJWT(claimsOf())
+        .setProtectedHeader({ alg: 'HS256', kid: 'key-1' })
+        .sign(new TextEncoder().encode(issuer.publicModulus())),
+  ],
+  'another key with the known kid': [
+    'signature',
+    async () => issuer.sign(claimsOf(), { key: (await generateKeyPair('RS256')).privateKey }),
+  ],
+  'an unknown kid': ['unknown_key', () => issuer.sign(claimsOf(), { kid: 'key-9' })],
+  'another key with an unknown kid': [
+    'unknown_key',
+    async () => issuer.sign(claimsOf(), { kid: 'x', key: (await generateKeyPair('RS256')).privateKey }),
+  ],
+  'an algorithm that the key is not for': [
+    'unknown_key',
+    async () => issuer.sign(claimsOf(), { alg: 'ES256', key: (await generateKeyPair('ES256')).privateKey }),
+  ],
+  'claims that were changed after signing': [
+    'signature',
+    async () => tampered(await issuer.sign(claimsOf()), 1, encoded({ ...claimsOf(), actor: 'eve' })),
+  ],
+  'a signature that was cut': ['signature', async () => (await issuer.sign(claimsOf())).slice(0, -12)],
+  'another audience': ['audience', altered({ aud: 'https://elsewhere.example' })],
+  'the audience with a slash': ['audience', () => issuer.sign({ ...claimsOf(), aud: `${stack.baseUrl}/` })],
+  'two audiences': ['audience', () => issuer.sign({ ...claimsOf(), aud: [stack.baseUrl, 'https://other.example'] })],
+  'no audience': ['audience', altered({ aud: undefined })],
+  'expired ten minutes ago': [
+    'expired',
+    () => issuer.sign({ ...claimsOf(), iat: at(-900), nbf: at(-900), exp: at(-600) }),
+  ],
+  'good in ten minutes': ['not_yet_valid', () => issuer.sign({ ...claimsOf(), nbf: at(600), exp: at(900) })],
+  'issued in ten minutes': ['not_yet_valid', () => issuer.sign({ ...claimsOf(), iat: at(600), exp: at(900) })],
+  'no end': ['expired', altered({ exp: undefined })],
+  'no jti': ['no_jti', altered({ jti: undefined })],
+  'an empty jti': ['no_jti', altered({ jti: '' })],
+  'another repository': ['repository', altered({ repository: 'octo/other' })],
+  'a repository of another owner': ['repository', altered({ repository: 'eve/site', repository_owner_id: '8' })],
+  'another repository id with the same name': ['repository_id', altered({ repository_id: '102' })],
+  'no repository id': ['repository_id', altered({ repository_id: undefined })],
+  'another owner id with the same name': ['owner_id', altered({ repository_owner_id: '8' })],
+  'no owner id': ['owner_id', altered({ repository_owner_id: undefined })],
+  'another branch': ['ref', altered({ ref: 'refs/heads/dev' })],
+  'a tag of that name': ['ref', altered({ ref: 'refs/tags/main' })],
+  'a bare branch name': ['ref', altered({ ref: 'main' })],
+  'a pull request': ['fork', altered({ event_name: 'pull_request', ref: 'refs/pull/3/merge' })],
+  'a pull request in the target’s context': ['fork', altered({ event_name: 'pull_request_target' })],
+  'another workflow': ['workflow', altered({ workflow_ref: 'octo/site/.github/workflows/evil.yml@refs/heads/main' })],
+  'a workflow that only ends alike': [
+    'workflow',
+    altered({ workflow_ref: 'octo/site/.github/workflows/not-deploy.yml@refs/heads/main' }),
+  ],
+  'another environment': ['environment', altered({ environment: 'staging' })],
+  'no environment': ['environment', altered({ environment: undefined })],
+  'an issuer that no publisher names': ['issuer', from('other')],
+  'an issuer look-alike': ['issuer', () => issuer.sign({ ...claimsOf(), iss: `${issuer.issuer('good')}/` })],
+  'an issuer that the operator does not know': ['issuer', from('plain')],
+  'no issuer': ['issuer', altered({ iss: undefined })],
+  'an issuer whose discovery names another': ['keys_unavailable', from('impostor')],
+  'keys that never come': ['keys_unavailable', from('slow')],
+  'keys without end': ['keys_unavailable', from('huge')],
+  'keys behind a redirect': ['keys_unavailable', from('redirecting')],
+  'keys that are none': ['keys_unavailable', from('broken')],
+  'keys at a private address elsewhere': ['keys_unavailable', from('elsewhere')],
+}
+
+describe('refused alike, and with its reason in the audit log', () => {
+  test.each(Object.entries(FORGERIES))('%s', async (_, [reason, forge]) => {
+    const answer = await exchange(await forge())
+    expect(answer.status).toBe(400)
+    expect(answer.json()).toEqual({
+      error: 'invalid_grant',
+      error_description: 'The token was not accepted for this drop.',
+    })
+    expect(await lastRefusal()).toBe(reason)
+  })
+
+  test('the same token twice', async () => {
+    const token = await issuer.sign(claimsOf())
+    expect((await exchange(token)).status).toBe(200)
+    expect((await exchange(token)).json()).toMatchObject({ error: 'invalid_grant' })
+    expect(await lastRefusal()).toBe('replay')
+  })
+
+  test.each([
+    ['no token at all', 'malformed', 'not-a-token'],
+    ['a huge token', 'oversized', `x.${'y'.repeat(20_000)}.z`],
+  ])('%s is no request', async (_, reason, token) => {
+    expect((await exchange(token)).json()).toMatchObject({ error: 'invalid_request' })
+    expect(await lastRefusal()).toBe(reason)
+  })
+
+  test('a token without end is not read', async () => {
+    expect((await exchange('x'.repeat(200_000))).status).toBe(413)
+  })
+
+  test.each([
+    ['an unknown drop', { site: 'no-such-drop-at-all' }, 'invalid_grant'],
+    ['another kind of token', { subject_token_type: 'urn:ietf:params:oauth:token-type:saml2' }, 'invalid_request'],
+    ['no drop', { site: '' }, 'invalid_request'],
+    ['more than publishing', { scope: 'manage' }, 'invalid_scope'],
+  ])('%s', async (_, more, error) => {
+    expect((await exchange(await issuer.sign(claimsOf()), more)).json()).toMatchObject({ error })
+  })
+})
+
+describe('taken', () => {
+  test('for a quarter of an hour, to publish to this drop alone; version, log and page say where from', async () => {
+    const reply = (await exchange(await issuer.sign(claimsOf()))).json<{ access_token: string }>()
+    expect(reply).toEqual({
+      access_token: expect.stringMatching(/^dwp_/),
+      issued_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+      token_type: 'Bearer',
+      expires_in: 900,
+      scope: 'publish',
+    })
+    const workflow = { token: reply.access_token }
+    const upload = (id: string) =>
+      stack.fetch(`/api/v1/sites/${id}/upload`, { ...workflow, method: 'POST', body: fileForm('a.html', 'from CI') })
+    expect((await upload(siteId)).status).toBe(201)
+    const beside: string = (await apiFor(stack, owner).create()).json().id
+    expect((await upload(beside)).status).toBe(404)
+    expect((await stack.fetch('/api/v1/sites', { ...workflow, json: {} })).status).toBe(403)
+    expect((await stack.fetch(`/api/v1/sites/${siteId}`, { ...workflow, method: 'DELETE' })).status).toBe(403)
+    const source = {
+      provider: 'github',
+      repository: 'octo/site',
+      workflow: 'deploy.yml',
+      commit: 'abc123abc123abc123abc123abc123abc123abcd',
+      actor: 'ada',
+    }
+    const [version] = (await stack.fetch(`/api/v1/sites/${siteId}/versions`, owner)).json<object[]>()
+    expect(version).toMatchObject({ source, created_by: null })
+    const { entries } = (await stack.fetch('/api/v1/audit-log?limit=5', owner)).json<{
+      entries: { action: string; actor: string; detail: object }[]
+    }>()
+    expect(entries.find(({ action }) => action === 'site.published')).toMatchObject({
+      actor: 'workflow of octo/site',
+      detail: { via: 'publisher', workflow: 'deploy.yml', commit: source.commit, actor: 'ada' },
+    })
+  })
+
+  test('a removed publisher ends what it was given', async () => {
+    const { id } = (await trust('other', { repository_id: undefined, owner_id: undefined })).json<{ id: string }>()
+    const { access_token: token } = (await exchange(await issuer.sign(claimsOf('other')))).json<{
+      access_token: string
+    }>()
+    expect((await stack.fetch(`/api/v1/sites/${siteId}`, { token })).status).toBe(200)
+    // The first use has pinned what the names stood for.
+    const renamed = await issuer.sign({ ...claimsOf('other'), repository_id: '999' })
+    expect((await exchange(renamed)).status).toBe(400)
+    expect(await lastRefusal()).toBe('repository_id')
+    const removed = await stack.fetch(`/api/v1/sites/${siteId}/publishers/${id}`, { ...owner, method: 'DELETE' })
+    expect(removed.status).toBe(204)
+    expect((await stack.fetch(`/api/v1/sites/${siteId}`, { token })).status).toBe(401)
+  })
+
+  test('any OpenID issuer of the operator’s choice: by its subject and the named claims', async () => {
+    const oidc = { provider: 'oidc', repository: 'build:site', claims: { team: 'web' }, workflow: undefined }
+    expect((await trust('other', { ...oidc, branch: undefined, environment: undefined })).status).toBe(201)
+    const claims = { ...claimsOf('other'), sub: 'build:site', team: 'web' }
+    expect((await exchange(await issuer.sign(claims))).status).toBe(200)
+    expect((await exchange(await issuer.sign({ ...claims, jti: '2', team: 'ops' }))).status).toBe(400)
+    expect(await lastRefusal()).toBe('claims')
+    expect((await exchange(await issuer.sign({ ...claims, jti: '3', sub: 'build:other' }))).status).toBe(400)
+    expect(await lastRefusal()).toBe('subject')
+  })
+})
+
+test.each([
+  ['an issuer that the operator does not trust', { issuer: 'https://evil.example' }, 400],
+  ['an issuer that is only like one', { issuer: 'https://gitlab.com' }, 400],
+  ['a provider without an issuer', { provider: 'oidc', issuer: undefined }, 400],
+  ['a repository without an owner', { repository: 'site' }, 400],
+  ['a path instead of a workflow', { workflow: '.github/workflows/deploy.yml' }, 400],
+  ['an unknown provider', { provider: 'svn' }, 400],
+])('%s is refused when it is registered', async (_, wish, status) => {
+  expect((await trust('good', wish)).status).toBe(status)
+})
+
+describe("the forges' files, step by step, with no secret configured", () => {
+  let folder: string
+  let cli: Cli
+  let env: Record<string, string>
+
+  beforeAll(async () => {
+    cli = await openCli()
+    folder = await mkdtemp(path.join(cli.folder, 'job-'))
+    // `npx --yes dropway@<version> …` finds the packed client instead of a registry's.
+    await writeFile(path.join(folder, 'npx'), `#!/bin/sh\nshift 2\nexec "${cli.bin}" "$@"\n`)
+    await chmod(path.join(folder, 'npx'), 0o755)
+    await mkdir(path.join(folder, 'dist'))
+    await writeFile(path.join(folder, 'ca.pem'), stack.ca)
+    env = {
+      PATH: `${folder}:${cli.path}`,
+      HOME: path.join(folder, 'home'),
+      CI: 'true',
+      DROPWAY_URL: stack.baseUrl,
+      DROPWAY_CA_FILE: path.join(folder, 'ca.pem'),
+      DROPWAY_SLUG: slug,
+      GITHUB_OUTPUT: path.join(folder, 'output'),
+      GITHUB_STEP_SUMMARY: path.join(folder, 'summary'),
+    }
+  })
+  afterAll(() => cli.remove())
+
+  const load = async (file: string) => parse(await readFile(new URL(`../../cli/${file}`, import.meta.url), 'utf8'))
+
+  async function runJob(script: string, page: string, variables: Record<string, string>): Promise<void> {
+    await writeFile(path.join(folder, 'dist', 'index.html'), `<h1>${page}</h1>`)
+    await promisify(execFile)('bash', ['-ec', script], { cwd: folder, env: { ...env, ...variables } })
+    expect((await stack.visit(slug)).text()).toContain(`<h1>${page}</h1>`)
+    const [version] = (await stack.fetch(`/api/v1/sites/${siteId}/versions`, owner)).json<object[]>()
+    expect(version).toMatchObject({ source: { repository: 'octo/site', actor: 'ada' } })
+  }
+
+  test('the action on GitHub', async () => {
+    const { runs, inputs } = await load('action/action.yml')
+    expect(inputs.token.default).toBe('')
+    const variables = { DROPWAY_TOKEN: '', INPUT_SLUG: slug, INPUT_FOLDER: 'dist', INPUT_MESSAGE: 'Fix', INPUT_SPA: '' }
+    const job = { ...issuer.jobOf('good', jobClaims('good')), INPUT_INCLUDE: '', INPUT_VERSION: 'latest' }
+    await runJob(runs.steps[0].run, 'by GitHub', { ...variables, ...job })
+    expect(await readFile(path.join(folder, 'output'), 'utf8')).toContain(slug)
+  })
+
+  test('the job on GitLab', async () => {
+    const { deploy } = await load('ci/gitlab.yml')
+    expect(deploy.id_tokens.DROPWAY_ID_TOKEN.aud).toBe('$DROPWAY_URL')
+    const gitlab = { provider: 'gitlab', workflow: '.gitlab-ci.yml' }
+    expect((await trust('other', gitlab)).status).toBe(201)
+    const { iss, aud, iat, nbf, exp, jti, sha } = claimsOf('other')
+    const token = await issuer.sign({
+      ...{ iss, aud, iat, nbf, exp, jti, sha },
+      project_path: 'octo/site',
+      project_id: '101',
+      namespace_id: '7',
+      ref: 'main',
+      ref_type: 'branch',
+      ci_config_ref_uri: 'gitlab.example/octo/site//.gitlab-ci.yml@refs/heads/main',
+      environment: 'production',
+      pipeline_source: 'push',
+      user_login: 'ada',
+    })
+    await runJob(deploy.script.join('\n'), 'by GitLab', { DROPWAY_ID_TOKEN: token, CI_COMMIT_TITLE: 'Fix' })
+  })
+
+  test('the workflow on Forgejo', async () => {
+    const workflow = await load('ci/forgejo.yml')
+    expect(workflow['enable-openid-connect']).toBe(true)
+    expect((await trust('other', { provider: 'forgejo', environment: undefined })).status).toBe(201)
+    const step = workflow.jobs.deploy.steps.at(-1)
+    expect(Object.keys(step.env)).not.toContain('DROPWAY_TOKEN')
+    const job = issuer.jobOf('other', { ...jobClaims('other'), workflow_ref: undefined, workflow: 'deploy.yml' })
+    await runJob(step.run, 'by Forgejo', { ...job, DROPWAY_MESSAGE: 'Fix' })
+  })
+
+  test('a workflow that the drop does not trust is told where to look', async () => {
+    const job = issuer.jobOf('good', { ...jobClaims('good'), ref: 'refs/heads/dev' })
+    const said = await cli.run(['deploy', 'dist', '--slug', slug, '--yes'], { cwd: folder, env: { ...env, ...job } })
+    expect(said.code).toBe(3)
+    expect(said.stderr).toContain('does not accept this workflow')
+  })
+})
+
+/** What a run says of itself; when and for whom the forge adds when it is asked. */
+function jobClaims(name: IssuerName): JWTPayload {
+  const { iss: _iss, aud: _aud, iat: _iat, nbf: _nbf, exp: _exp, jti: _jti, ...claims } = claimsOf(name)
+  return claims
+}

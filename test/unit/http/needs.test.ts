@@ -1,0 +1,39 @@
+/** What each credential suffices for: every need with every reach. */
+import { expect, test } from 'vitest'
+import {
+  EVERYTHING,
+  reaches,
+  reachOf,
+  suffices,
+  type CredentialNeed,
+  type Reach,
+} from '../../../control/ground/actor.ts'
+
+const NEEDS: readonly CredentialNeed[] = ['nothing', 'read', 'publish', 'manage', 'read-people', 'people', 'session']
+const token = { kind: 'token', tokenId: 'tok' } as const
+const session = { kind: 'session', sessionId: 'ses' } as const
+
+test.each<[string, Reach, typeof token | typeof session, readonly CredentialNeed[]]>([
+  ['a session', EVERYTHING, session, NEEDS],
+  ['a token without scopes', EVERYTHING, token, NEEDS.slice(0, -1)],
+  ['a token for one drop', reachOf(null, ['st_1']), token, ['nothing', 'read', 'publish', 'manage', 'read-people']],
+  ['read', reachOf(['read']), token, ['nothing', 'read', 'read-people']],
+  ['publish', reachOf(['publish']), token, ['nothing', 'read', 'publish', 'read-people']],
+  ['manage', reachOf(['manage']), token, ['nothing', 'read', 'publish', 'manage', 'read-people']],
+  ['publish before read', reachOf(['publish', 'read']), token, ['nothing', 'read', 'publish', 'read-people']],
+])('%s', (_, reach, via, expected) => {
+  expect(NEEDS.filter((need) => suffices({ reach, via }, need))).toEqual(expected)
+})
+
+test('a workflow reads and publishes, and hears nothing of people', () => {
+  const run = { provider: 'github', issuer: '', repository: '', workflow: '', commit: '', actor: '' } as const
+  const via = { kind: 'publisher', publisherId: 'pub', run } as const
+  const reach = reachOf(['publish'], ['st_1'])
+  expect(NEEDS.filter((need) => suffices({ reach, via }, need))).toEqual(['nothing', 'read', 'publish'])
+})
+
+test('a credential reaches the drops that it names, or all', () => {
+  expect(reaches(EVERYTHING, 'st_1')).toBe(true)
+  expect(reaches(reachOf(['read'], ['st_1']), 'st_1')).toBe(true)
+  expect(reaches(reachOf(['read'], ['st_1']), 'st_2')).toBe(false)
+})
