@@ -138,6 +138,10 @@ export interface Drop {
   readonly isPreview: boolean
   /** Only members of the drop's organisation may look. */
   readonly isForMembers: boolean
+  /** Who looks at it, where only its viewers may (shared/contracts/admission.ts). */
+  readonly viewer?: string
+  /** Opened by a token: scripts of any page may read the answer. */
+  readonly isForProgram?: boolean
 }
 
 /**

@@ -17,15 +17,18 @@ import type { Classify } from './gate/classify.ts'
 import type { Drop, Exchange, Intent, SiteIndex } from './context.ts'
 import { checkState } from './gate/state.ts'
 import type { PreviewGate } from './gate/members.ts'
+import { doorOf } from './gate/admissions.ts'
 import { UNLOCK_PATH, type Unlock } from './gate/unlock.ts'
 import { ICON_PATH } from './processes/icon.ts'
 import { locate } from './locate/locate.ts'
 import type { Asset, Representations } from './processes/representations.ts'
+import type { Viewing } from './processes/viewing.ts'
 import { asPartOf, pathOf } from './processes/stray-errors.ts'
 import { sendFile, type Sent } from './send/file.ts'
 import type { Proxy } from './send/proxy.ts'
 import type { Representation } from './send/representation.ts'
 import { isView, type Views } from './send/views.ts'
+import type { Visits } from './send/visits.ts'
 import type { Sites } from './store/sites.ts'
 
 export interface PipelineDependencies {
@@ -36,7 +39,9 @@ export interface PipelineDependencies {
   readonly representations: Representations
   readonly answers: Answers
   readonly proxy: Proxy
+  readonly viewing: Viewing
   readonly views: Views
+  readonly visits: Visits
   readonly clock: Clock
   readonly log: Log
 }
@@ -48,7 +53,8 @@ const MAX_UNLOCK_BYTES = 8192
 const MAX_REPORTED = 1000
 
 export function createPipeline(dependencies: PipelineDependencies): (exchange: Exchange) => void {
-  const { classify, unlock, members, sites, representations, answers, proxy, views, clock, log } = dependencies
+  const { classify, unlock, viewing, members, sites, representations, answers, proxy, views, visits, clock, log } =
+    dependencies
 
   function walk(exchange: Exchange): Done {
     const destination = classify(exchange)
@@ -77,12 +83,14 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
 
   function visit(exchange: Exchange, drop: Drop): Done {
     const { route } = drop
-    const isAttempt = exchange.method === 'POST' && isUnlockPath(exchange.target)
+    const isAttempt = exchange.method === 'POST' && isGatePath(exchange.target)
     if (exchange.method === 'OPTIONS') return answers.methods(exchange, drop)
     if (!isReading(exchange) && !isAttempt) return answers.error(exchange, 405, { drop })
 
     const verdict = checkState(route, clock.now())
     if (verdict.kind === 'closed') return answers.closed(exchange, verdict.page)
+    if (route.viewers) return viewing.visit(exchange, drop, open)
+    if (doorOf(exchange.target)) return answers.goTo(exchange, drop, '/')
     if (isAttempt) return attemptUnlock(exchange, drop)
     return drop.isForMembers ? admit({ members, answers }, exchange, drop, enter) : enter(exchange, drop)
   }
@@ -91,8 +99,12 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
     const { route } = drop
     if (drop.isProtected && !unlock.isUnlocked(route, exchange.header('cookie')))
       return answers.locked(exchange, drop, { work: unlock.workFor(route, exchange) })
+    return open(exchange, drop)
+  }
 
-    const manifest = route.manifest!
+  /** Whoever asks may see it. */
+  function open(exchange: Exchange, drop: Drop): Done {
+    const manifest = drop.route.manifest!
     const index = sites.get(manifest)
     if (index === undefined)
       return sites.load(manifest).then((loaded) => act(exchange, drop, find(exchange, drop, loaded)))
@@ -103,7 +115,7 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
     switch (intent.kind) {
       case 'asset': {
         // A drop's own page for what is missing is no icon.
-        if (intent.status === 404 && exchange.target === ICON_PATH) return answers.icon(exchange)
+        if (intent.status === 404 && exchange.target === ICON_PATH) return answers.icon(exchange, drop)
         const file = representations.of(drop, intent, exchange)
         if (file instanceof Promise) return file.then((made) => show(exchange, drop, intent, made))
         return show(exchange, drop, intent, file)
@@ -111,7 +123,7 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
       case 'redirect':
         return answers.redirect(exchange, drop, intent.status, intent.location)
       case 'missing':
-        if (exchange.target === ICON_PATH) return answers.icon(exchange)
+        if (exchange.target === ICON_PATH) return answers.icon(exchange, drop)
         return exchange.target === REPORT_PATH ? answers.report(exchange) : answers.missing(exchange, drop)
       case 'malformed':
         return answers.error(exchange, 400, { drop })
@@ -122,6 +134,7 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
 
   function show(exchange: Exchange, drop: Drop, asset: Asset, file: Representation): Done {
     const sent = sendFile(exchange, asset.status, file)
+    if (drop.viewer !== undefined && isPageOf(exchange, asset, file)) visits.note(drop.viewer)
     if (!file.isPage || asset.status !== 200 || drop.isPreview)
       return sent instanceof Promise ? sent.then(ignore) : undefined
     return sent instanceof Promise
@@ -199,8 +212,13 @@ function isReading({ method }: Exchange): boolean {
   return method === 'GET' || method === 'HEAD'
 }
 
-function isUnlockPath(target: string): boolean {
-  return target === UNLOCK_PATH || target.startsWith(`${UNLOCK_PATH}?`)
+function isGatePath(target: string): boolean {
+  return target === UNLOCK_PATH || target.startsWith(`${UNLOCK_PATH}?`) || doorOf(target) !== undefined
+}
+
+/** A page that a person or a program opened, not a part of one. */
+function isPageOf({ method }: Exchange, { status }: Asset, { isPage }: Representation): boolean {
+  return method === 'GET' && status === 200 && isPage
 }
 
 /**

@@ -1,7 +1,7 @@
 /**
  * CPU time and memory of full TLS handshakes: one certificate, then 10,000 loaded, then 10,000 unknown names; and Caddy
  * with as many certificates, where it is installed. The server runs in a process of its own; each handshake is new
- * (no tickets), as a crowd of first-time visitors makes it. Says at the end whether a handshake
+ * (no tickets), as a crowd of first-time visitors makes it; one row with the hybrid key of today's browsers. Says at the end whether a handshake
  * holds its bar beside Caddy's.
  */
 import { fork, spawn, type ChildProcess } from 'node:child_process'
@@ -26,6 +26,9 @@ const CLIENTS = 32
 /** CPU time per handshake as a multiple of Caddy's, each with as many certificates; the same bar as in bench/edge/rows.ts. */
 const MAX_TIMES_CADDY = 1.15
 
+/** Peers of some age know the first alone, so it is compared; today's browsers bring the second as well. */
+type Group = 'X25519' | 'X25519MLKEM768'
+
 interface Result {
   readonly run: string
   readonly perSecond: number
@@ -49,6 +52,10 @@ export async function run({ seconds }: BenchValues<'handshake'>, kept: Results):
       const child = fork(SERVER, [folder, String(count)])
       const [{ port }] = (await once(child, 'message')) as [{ port: number }]
       results.push(await measure(eachInTurn('dropway', count), child, port, seconds, (n) => nameOf(n % count)))
+      if (count === 1)
+        results.push(
+          await measure('dropway, 1 loaded, hybrid key', child, port, seconds, () => nameOf(0), 'X25519MLKEM768'),
+        )
       if (count > 1) {
         const popular = (n: number): string => nameOf(Math.floor(count * ((n * 0.618) % 1) ** 6))
         results.push(await measure(`dropway, ${count} loaded, some popular`, child, port, seconds, popular))
@@ -103,6 +110,7 @@ async function measureOne(
   port: number,
   seconds: number,
   name: (n: number) => string,
+  group: Group = 'X25519',
 ): Promise<Result> {
   let next = 0
   let done = 0
@@ -111,7 +119,7 @@ async function measureOne(
   await Promise.all(
     Array.from({ length: CLIENTS }, async () => {
       while (performance.now() < endAt) {
-        await handshake(port, name(next++))
+        await handshake(port, name(next++), group)
         done += 1
       }
     }),
@@ -120,9 +128,9 @@ async function measureOne(
   return { run, perSecond: done / seconds, microseconds, megabytes: residentMb(child.pid!) }
 }
 
-function handshake(port: number, servername: string): Promise<void> {
+function handshake(port: number, servername: string, ecdhCurve: Group): Promise<void> {
   return new Promise((resolve, reject) => {
-    const socket = tls.connect({ port, host: '127.0.0.1', servername, rejectUnauthorized: false })
+    const socket = tls.connect({ port, host: '127.0.0.1', servername, ecdhCurve, rejectUnauthorized: false })
     socket.once('secureConnect', () => {
       socket.destroy()
       resolve()
@@ -174,7 +182,7 @@ async function measureCaddy(folder: string, ca: LocalCa, count: number, seconds:
 
 async function untilServed(port: number, servername: string): Promise<void> {
   for (let attempt = 0; attempt < 600; attempt++) {
-    const isUp = await handshake(port, servername).then(
+    const isUp = await handshake(port, servername, 'X25519').then(
       () => true,
       () => false,
     )

@@ -8,12 +8,17 @@ import { createAnswers } from '../../edge/processes/answers.ts'
 import { createClassify } from '../../edge/gate/classify.ts'
 import type { Exchange, HeaderList, ServedSite } from '../../edge/context.ts'
 import { createPreviewGate } from '../../edge/gate/members.ts'
+import { createAdmissions } from '../../edge/gate/admissions.ts'
+import { createViewing } from '../../edge/processes/viewing.ts'
+import { sealAdmission, VIEWERS_ONLY } from '../../shared/contracts/admission.ts'
 import { createUnlock } from '../../edge/gate/unlock.ts'
 import { indexManifest } from '../../edge/locate/site-index.ts'
 import { createPipeline } from '../../edge/pipeline.ts'
 import { createRepresentations } from '../../edge/processes/representations.ts'
 import { createSnippets } from '../../edge/rewrite/snippets.ts'
 import { createProxy } from '../../edge/send/proxy.ts'
+import { createVisitLine } from '../../edge/send/visit-line.ts'
+import { createVisits } from '../../edge/send/visits.ts'
 import { createRequestLog } from '../../edge/send/request-log.ts'
 import { createViews } from '../../edge/send/views.ts'
 import { createBlobCache } from '../../edge/store/blob-cache.ts'
@@ -80,6 +85,10 @@ const SITES = new Map(
       analytics: { google_analytics: { measurement_id: 'G-ABCDEF1234' } },
     }),
     siteOf('locked.localhost', { password: { hash: 'unused', generation: 1 } }),
+    siteOf('shared.localhost', {
+      password: { hash: VIEWERS_ONLY, generation: 1 },
+      viewers: { ended: [['vw_removed', 1]], asks: true },
+    }),
   ].map((site) => [site.host, site]),
 )
 
@@ -155,6 +164,8 @@ const routes: Routes = {
 }
 const unlock = createUnlock({ secrets, proofOfWork: createProofOfWork(secrets), clock: systemClock, tell() {} })
 const proxy = createProxy({ controlUrls: ['http://127.0.0.1:9'], publicHost: 'localhost' })
+const answers = createAnswers({ baseUrl: BASE_URL, publicPort: undefined, log })
+const line = createVisitLine({ controlUrls: ['http://127.0.0.1:9'], publicHost: 'localhost' })
 const pipeline = createPipeline({
   classify: createClassify({ routes, serviceHost: 'localhost', sitesDomain: 'localhost', secrets }),
   unlock,
@@ -165,8 +176,15 @@ const pipeline = createPipeline({
     cache: createBlobCache(10_000_000),
     snippets: createSnippets({ baseUrl: BASE_URL }),
   }),
-  answers: createAnswers({ baseUrl: BASE_URL, publicPort: undefined, log }),
+  answers,
   proxy,
+  viewing: createViewing({
+    admissions: createAdmissions({ secrets, clock: systemClock }),
+    line,
+    answers,
+    clock: systemClock,
+  }),
+  visits: createVisits(),
   views: createViews(),
   clock: systemClock,
   log,
@@ -199,6 +217,10 @@ async function settled(exchange: ParsedExchange, isDone = (): boolean => exchang
 
 async function walksOf(): Promise<readonly Walk[]> {
   const locked = secrets.sign('unlock-cookie', 'st_locked.localhost\n1\nunused')
+  const admission = sealAdmission(secrets, {
+    ...{ siteId: 'st_shared.localhost', subject: 'vw_1mk3v8s2kd0000000000', generation: 1, history: 0 },
+    endsAt: Number.MAX_SAFE_INTEGER,
+  })
   return [
     walk('file', 200, 'plain.localhost', '/assets/app-4f2a.js', { ...BROWSER, 'sec-fetch-dest': 'script' }),
     walk('page', 200, 'plain.localhost', '/'),
@@ -206,6 +228,10 @@ async function walksOf(): Promise<readonly Walk[]> {
     walk('page with password', 200, 'locked.localhost', '/docs/guide', {
       ...BROWSER,
       cookie: `a=1; __Host-dropway-unlock=${locked}`,
+    }),
+    walk('page for a viewer', 200, 'shared.localhost', '/', {
+      ...BROWSER,
+      cookie: `a=1; __Host-dropway-viewer=${admission}`,
     }),
     walk('not modified', 304, 'plain.localhost', '/docs/guide', {
       ...BROWSER,
@@ -257,5 +283,6 @@ export async function run({ rounds }: BenchValues<'walk'>, results: Results): Pr
     )
   }
   proxy.close()
+  line.close()
   results.keep({ results: found, bars: { microseconds: MAX_MICROSECONDS, bytes: MAX_BYTES } })
 }

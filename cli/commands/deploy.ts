@@ -12,7 +12,7 @@ import { compareWithLive, printChanges } from '../content/comparison.ts'
 import { CliError, exitCodes, usageError } from '../terminal/failure.ts'
 import { digestStream, type Folder, type LocalFile } from '../content/folder.ts'
 import { PUBLISH_TIMEOUT_MS } from '../service/http-client.ts'
-import type { Deployed, Site, Version } from '../terminal/json-output.ts'
+import type { Deployed, GuestLink, Site, Version } from '../terminal/json-output.ts'
 import { fileForm } from '../service/multipart.ts'
 import { exchangeIdentity } from '../service/sign-in/workflow.ts'
 import { createProgress } from '../terminal/progress.ts'
@@ -21,12 +21,14 @@ import { readPublishable, requireFileTaken } from '../content/publishable.ts'
 import { findSource, type Source } from '../content/source.ts'
 import { countOf, plain, type Terminal } from '../terminal/terminal.ts'
 import { bytesInWords } from '../../shared/values/sizes.ts'
+import { applySharing, sharingOf } from './sharing.ts'
 import { createUploader, type UploadOptions } from '../service/upload.ts'
 
 export interface DeployOutcome {
   readonly site: Site
   /** Undefined when what is live is already this. */
   readonly version: Version | undefined
+  readonly link?: GuestLink | undefined
 }
 
 const GO_ON = 'Run the same command again to go on: what has arrived is kept for twelve hours.'
@@ -37,10 +39,18 @@ export const deploy: Command = {
   name: 'deploy',
   summary: 'Publish a folder, a page, a document or a .zip',
   usage:
-    'deploy [folder|file] [--slug <slug>] [--message <text>] [--spa] [--include <pattern>] [--preview <name>] [--purge] [--dry-run] [--yes]',
+    'deploy [folder|file] [--slug <slug>] [--message <text>] [--private] [--viewers <addresses>] [--guest-link] [--spa] [--include <pattern>] [--preview <name>] [--purge] [--dry-run] [--yes]',
   options: {
     slug: { type: 'string', value: 'slug', help: 'Publish to this drop of yours; made if it is free' },
     message: { type: 'string', value: 'text', help: 'What changed; shown in the list of versions' },
+    private: { type: 'boolean', help: 'Only viewers that you name see it, from this version on' },
+    viewers: {
+      type: 'string',
+      value: 'addresses',
+      multiple: true,
+      help: 'Who may see it: a@x,b@y or @domain; they get a mail. Means --private',
+    },
+    'guest-link': { type: 'boolean', help: 'Make a link that opens it, and print it. Means --private' },
     spa: { type: 'boolean', help: 'Unknown paths serve index.html' },
     'no-spa': { type: 'boolean', help: 'Unknown paths are 404' },
     include: {
@@ -68,7 +78,9 @@ export const deploy: Command = {
   maxPositionals: 1,
   async run(context, args) {
     if (args.flag('dry-run')) return describeSource(context, args)
-    report(context, await deploySource(context, args))
+    const outcome = await deploySource(context, args)
+    const isPrivate = uploadOptions(args).sharing !== undefined || outcome.site.access_mode === 'viewers'
+    report(context, outcome, isPrivate)
     await mentionClocks(context)
   },
 }
@@ -111,9 +123,11 @@ function uploadOptions(args: Arguments): UploadOptions {
   if (args.flag('spa') && args.flag('no-spa')) throw usageError('--spa and --no-spa exclude each other.')
   const message = args.text('message')
   const preview = args.text('preview')
+  const sharing = { ...sharingOf(args) }
   return {
     ...(message === undefined ? {} : { message }),
     allowSecrets: args.texts('include').length > 0,
+    ...(Object.keys(sharing).length > 0 ? { sharing } : {}),
     ...(preview === undefined ? {} : { preview }),
     ...(args.flag('purge-all') ? { purge: 'all' } : args.flag('purge') ? { purge: true } : {}),
     ...(args.flag('spa') ? { spaFallback: true } : args.flag('no-spa') ? { spaFallback: false } : {}),
@@ -135,10 +149,7 @@ async function deployFolder(
   const wanted = await findWanted(context, project, args)
   const folder = await readPublishable(context, source.path, args.texts('include'))
   const chosen = await chooseDrop(context, project, wanted, () => folder)
-  return unlessRefused(context, project, chosen, async ({ site }) => ({
-    site,
-    version: await upload(context, site, folder, options),
-  }))
+  return unlessRefused(context, project, chosen, ({ site }) => upload(context, site, folder, options))
 }
 
 /** A refused first deploy leaves nothing behind: the drop that was made for it goes again. One that broke off goes on. */
@@ -160,12 +171,7 @@ async function unlessRefused(
   }
 }
 
-async function upload(
-  context: Context,
-  site: Site,
-  folder: Folder,
-  options: UploadOptions,
-): Promise<Version | undefined> {
+async function upload(context: Context, site: Site, folder: Folder, options: UploadOptions): Promise<DeployOutcome> {
   const { api, terminal, settings } = context
   const { files } = folder
   const uploader = createUploader({
@@ -178,14 +184,14 @@ async function upload(
   const started = await uploader.start()
   // What is older goes with a publish, also with one of the same files; a preview shows what is live, too.
   if (started.unchanged && isAboutContent(options)) {
-    await applySettings(context, site, options)
-    return undefined
+    return unchanged(context, site, options)
   }
   terminal.onInterrupt(`Interrupted; nothing was published. ${GO_ON}`)
   try {
     await uploader.sendMissing(started, createProgress(terminal))
     terminal.note(`Sent ${started.missing.length} of ${countOf(files.length, 'file')}`)
-    return (await uploader.finish(started)) ?? (await api.listVersions(site.id)).find((version) => version.live)
+    const version = (await uploader.finish(started)) ?? (await api.listVersions(site.id)).find(({ live }) => live)
+    return { site, version, link: version?.guest_link }
   } catch (error) {
     if (!(error instanceof CliError) || error.exitCode !== exitCodes.unreachable) throw error
     throw new CliError(`${error.message} ${GO_ON}`, error.exitCode, error.code)
@@ -223,7 +229,7 @@ async function publishFile(
   const isLive =
     remembered?.id === site.id && remembered.sha256 === sha256 && remembered.version_id === site.live_version_id
   if (isLive && isAboutContent(options)) {
-    return { site: await applySettings(context, site, options), version: undefined }
+    return unchanged(context, site, options)
   }
   // What is in a .zip, the service sees first; it keeps back what looks like a secret.
   const form = fileForm(file, {
@@ -231,6 +237,7 @@ async function publishFile(
     ...(options.allowSecrets ? { allow_secrets: 'true' } : {}),
     ...(options.purge === undefined ? {} : { purge: String(options.purge) }),
     ...(options.preview === undefined ? {} : { preview: options.preview }),
+    ...formFields(options.sharing ?? {}),
     ...(source.kind === 'zip' || isPageFormat(fileKindOf(source.path)) ? {} : { as: 'document' }),
   })
   const version = await context.api.call<Version>(
@@ -240,7 +247,18 @@ async function publishFile(
   )
   if (options.preview === undefined && (remembered === undefined || remembered.id === site.id))
     await project.remember({ id: site.id, slug: site.slug, sha256, version_id: version.version_id }, name)
-  return { site: await applySettings(context, site, options), version }
+  return { site: await applySettings(context, site, options), version, link: version.guest_link }
+}
+
+/** As fields of a form: lists are separated by commas. */
+function formFields(sharing: Readonly<Record<string, unknown>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(sharing).map(([name, value]) => [name, String(value)]))
+}
+
+/** What is live is already this; what was said about the drop itself still counts. */
+async function unchanged(context: Context, site: Site, options: UploadOptions): Promise<DeployOutcome> {
+  const changed = await applySettings(context, site, options)
+  return { ...(await applySharing(context.api, changed, options.sharing ?? {})), version: undefined }
 }
 
 /** Two random slugs hardly ever meet. */
@@ -395,7 +413,7 @@ async function mentionClocks({ api, terminal, url }: Context): Promise<void> {
   for (const notice of clockNotices(sites, url, Date.now())) terminal.note(notice)
 }
 
-function report({ terminal }: Context, { site, version }: DeployOutcome): void {
+function report({ terminal }: Context, { site, version, link }: DeployOutcome, isPrivate: boolean): void {
   const warnings = version?.report?.warnings ?? []
   for (const warning of warnings) {
     const place =
@@ -416,6 +434,8 @@ function report({ terminal }: Context, { site, version }: DeployOutcome): void {
     terminal.note(
       `${countOf(kept.files, 'file')} of former versions stay reachable until ${kept.until.slice(0, 10)}; --purge ends that.`,
     )
+  if (isPrivate) terminal.note('Only the viewers that you name can see it: "dropway viewers" lists them.')
+  if (link?.url !== undefined) terminal.note(`Guest link, shown once: ${link.url}`)
   const url = preview === null ? site.url : (version?.preview_url ?? site.url)
   terminal.print(url)
   const data: Deployed = {
@@ -424,6 +444,8 @@ function report({ terminal }: Context, { site, version }: DeployOutcome): void {
     slug: site.slug,
     unchanged: version === undefined,
     version: version ?? null,
+    access_mode: isPrivate ? 'viewers' : site.access_mode,
+    guest_link: link ?? null,
   }
   terminal.data(data)
 }

@@ -130,7 +130,11 @@ export const password: Command = {
     const value = action === 'set' ? await readPassword(context) : null
     const changed = await context.api.changeSite(site.id, { password: value })
     context.terminal.print(
-      changed.has_password ? `${site.url} now asks for the password.` : `${site.url} is open to everyone.`,
+      changed.has_password
+        ? `${site.url} now asks for the password.`
+        : changed.access_mode === 'viewers'
+          ? `${site.url} has no password: only its viewers see it.`
+          : `${site.url} is open to everyone.`,
     )
     context.terminal.data({ id: changed.id, has_password: changed.has_password })
   },

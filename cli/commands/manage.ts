@@ -131,6 +131,10 @@ function settingRows(site: Site): string[][] {
     ['Address', site.url],
     ['State', site.state],
     ['Password', onOff(site.has_password)],
+    [
+      'Seen by',
+      site.access_mode === 'viewers' ? 'named viewers' : site.has_password ? 'who knows the password' : 'everyone',
+    ],
     ['Single page app', onOff(site.spa_fallback)],
     ['Gallery', onOff(site.gallery)],
     ...(site.expires_at === null ? [] : [['Expires', `${formatTime(site.expires_at)} UTC`]]),

@@ -37,6 +37,8 @@ export interface UploadOptions {
   readonly purge?: true | 'all'
   /** The name of a preview, instead of going live. */
   readonly preview?: string
+  /** Who may see it, as the API takes it; in the same step as the version. */
+  readonly sharing?: Readonly<Record<string, unknown>>
 }
 
 export interface Started {
@@ -73,6 +75,7 @@ export function createUploader({ api, configDir, siteId, files, options }: Uploa
     ...(options.allowSecrets ? { allow_secrets: true } : {}),
     ...(options.purge === undefined ? {} : { purge: options.purge }),
     ...(options.preview === undefined ? {} : { preview: options.preview }),
+    ...options.sharing,
   }
   const memory = memoryOf(configDir, siteId, request)
 

@@ -13,6 +13,7 @@ import { deleteDrop, keep, rename, settings, stats } from '../commands/manage.ts
 import { mcp } from '../commands/mcp.ts'
 import { pullRequest } from '../commands/pull-request.ts'
 import { org } from '../commands/org.ts'
+import { share, shared, unshare, viewers } from '../commands/sharing.ts'
 
 export const commands: readonly Command[] = [
   login,
@@ -31,6 +32,10 @@ export const commands: readonly Command[] = [
   promote,
   previews,
   settings,
+  share,
+  unshare,
+  viewers,
+  shared,
   password,
   domains,
   stats,

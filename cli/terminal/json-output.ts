@@ -16,6 +16,43 @@ export interface Site {
   readonly views_30d: number
 }
 
+/** Someone who may see a drop. */
+export interface Viewer {
+  readonly id: string
+  readonly kind: 'email' | 'domain'
+  readonly value: string
+  readonly role: string
+  readonly created_at: string
+  readonly invited_at: string | null
+  readonly first_opened_at: string | null
+  readonly last_opened_at: string | null
+  readonly visits: number
+}
+
+export interface GuestLink {
+  readonly id: string
+  readonly name: string
+  /** Only where it was just made. */
+  readonly url?: string
+  readonly role: string
+  readonly expires_at: string | null
+  readonly max_uses: number | null
+  readonly uses: number
+  readonly last_opened_at: string | null
+  readonly created_at: string
+}
+
+/** `shared --json`: a drop of someone else's. */
+export interface SharedDrop {
+  readonly id: string
+  readonly url: string
+  readonly title: string
+  readonly shared_by: string
+  readonly role: string
+  readonly shared_at: string
+  readonly last_opened_at: string | null
+}
+
 export interface Warning {
   readonly code: string
   readonly message: string
@@ -35,6 +72,8 @@ export interface Version {
   readonly preview_url?: string | null
   /** The named preview that it was published to; null where it went live. */
   readonly preview?: string | null
+  /** Where a deploy asked for one; shown once. */
+  readonly guest_link?: GuestLink
   readonly report?: {
     readonly warnings: readonly Warning[]
     /** Files that looked like secrets and were not published. */
@@ -73,6 +112,8 @@ export interface Deployed {
   readonly unchanged: boolean
   /** Null when what is live is already this. */
   readonly version: Version | null
+  readonly access_mode: string
+  readonly guest_link: GuestLink | null
 }
 
 /** `deploy --dry-run --json` and `diff --json`: paths, compared with what is live. */

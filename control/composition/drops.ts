@@ -22,6 +22,9 @@ import { createBlobCollection, type BlobCollection } from '../drops/sites/versio
 import { createQuickPublish, type QuickPublish } from '../drops/sites/versions/quick-publish.ts'
 import { createSiteExport, type SiteExport } from '../drops/sites/versions/site-export.ts'
 import { createVersions, type Versions } from '../drops/sites/versions/versions.ts'
+import { createAccessRequests, type AccessRequests } from '../drops/visiting/requests.ts'
+import { createSharedWithMe, type SharedWithMe } from '../drops/visiting/shared-with-me.ts'
+import { createViewerSharing, type ViewerSharing } from '../drops/visiting/sharing.ts'
 import { createInspector, type Inspector } from '../drops/trust/inspector.ts'
 import { createTrust, type Trust } from '../drops/trust/trust.ts'
 import { createWebhookCourier, type WebhookCourier } from '../drops/webhooks/courier.ts'
@@ -48,6 +51,9 @@ export interface Drops {
   readonly blobCollection: BlobCollection
   readonly webhooks: Webhooks
   readonly webhookCourier: WebhookCourier
+  readonly viewerSharing: ViewerSharing
+  readonly sharedWithMe: SharedWithMe
+  readonly accessRequests: AccessRequests
   readonly domains: Domains
   readonly domainWatch: DomainWatch
   readonly trust: Trust
@@ -68,7 +74,7 @@ function createIssuerFetch(trustedIssuers: readonly string[]): FetchOfIssuer {
 }
 
 export function composeDrops(ground: Ground): Drops {
-  const { sql, redis, clock, log, config, secrets, blobs, limiter } = ground
+  const { sql, redis, clock, log, config, secrets, blobs, limiter, enqueueMail } = ground
   const publishing = createPublishing({
     blobs,
     blobStore: { url: config.blobStore },
@@ -90,8 +96,8 @@ export function composeDrops(ground: Ground): Drops {
     config,
     edgesReadKept: () => routing.everyEdgeReads(READS_KEPT_FILES),
   })
-  const sites = createSites({ sql, clock, routing, refreshRoutes, keptFiles, config })
-  const versions = createVersions({ sql, clock, log, routing, refreshRoutes, keptFiles, publishing, sites, config })
+  const sites = createSites({ sql, clock, routing, refreshRoutes, keptFiles, enqueueMail, config })
+  const versions = createVersions({ ...ground, routing, refreshRoutes, keptFiles, publishing, sites })
   const trust = createTrust({ ...ground, routing, refreshRoutes })
   const inspector = createInspector({ log })
   const botCheck = createBotCheck(secrets)
@@ -119,6 +125,9 @@ export function composeDrops(ground: Ground): Drops {
     blobCollection: createBlobCollection({ sql, clock, publishing }),
     webhooks: createWebhooks({ sql, clock, secrets, sender, config }),
     webhookCourier: createWebhookCourier({ ...ground, sender }),
+    viewerSharing: createViewerSharing({ ...ground, routing, refreshRoutes, sites }),
+    sharedWithMe: createSharedWithMe(ground),
+    accessRequests: createAccessRequests({ ...ground, routing, refreshRoutes, sites }),
     domains,
     domainWatch: createDomainWatch({ domains, redis, log, checkMs: config.domainCheckMs }),
     trust,

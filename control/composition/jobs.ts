@@ -1,6 +1,8 @@
 /** What runs by itself, again and again. Each is safe to run on several controls at once. */
 import { DAY_MS, HOUR_MS } from '../../shared/running/clock.ts'
 import { foldViews, forgetBatches } from '../drops/sites/view-counts.ts'
+import { sweepLists } from '../drops/viewers/lists.ts'
+import { foldVisits } from '../drops/visiting/visits.ts'
 import { createJobs, type Job, type Jobs } from '../ground/jobs.ts'
 import type { Services } from './services.ts'
 
@@ -20,6 +22,7 @@ export function composeJobs(services: Services): Jobs[] {
   const { config, log, sql, redis, versions } = services
   const intervalMs = config.jobIntervalMs
   const views: Job = { name: 'views', run: () => foldViews({ sql, redis }) }
+  const visits: Job = { name: 'visits', run: () => foldVisits({ sql, redis }) }
   const compression: Job = { name: 'compression', run: (stopping) => versions.compressDue(stopping) }
   const refinement: Job = { name: 'refinement', run: (stopping) => versions.refineDue(stopping) }
   return [
@@ -29,7 +32,7 @@ export function composeJobs(services: Services): Jobs[] {
     // Takes as long as there is something to compress harder.
     createJobs({ jobs: [refinement], intervalMs, log }),
     // Short, and looked at by people.
-    createJobs({ jobs: [views], intervalMs: Math.min(intervalMs, MAX_VIEWS_INTERVAL_MS), log }),
+    createJobs({ jobs: [views, visits], intervalMs: Math.min(intervalMs, MAX_VIEWS_INTERVAL_MS), log }),
   ]
 }
 
@@ -56,6 +59,12 @@ function sweeps(services: Services): Job[] {
       name: 'view batches',
       atMostEveryMs: SWEEP_MS,
       run: () => forgetBatches(sql, new Date(clock.now() - VIEW_BATCH_MEMORY_MS)),
+    },
+    { name: 'visitors', atMostEveryMs: SWEEP_MS, run: () => services.visitDesk.sweep() },
+    {
+      name: 'viewers',
+      atMostEveryMs: SWEEP_MS,
+      run: () => sweepLists(sql, new Date(clock.now()), new Date(clock.now() - VIEW_BATCH_MEMORY_MS)),
     },
     { name: 'billing', run: () => services.billing.reconcile() },
     { name: 'blobs', atMostEveryMs: BLOB_SWEEP_MS, run: () => services.blobCollection.run() },

@@ -13,6 +13,7 @@ import { contentUploadRoutes } from '../drops/sites/uploads/content-uploads/rout
 import { publisherRoutes } from '../drops/publishers/routes.ts'
 import { siteRoutes } from '../drops/sites/routes.ts'
 import { webhookRoutes } from '../drops/webhooks/routes.ts'
+import { visitingRoutes } from '../drops/visiting/routes.ts'
 import { createApiRoutes } from '../ground/http/api.ts'
 import { openApiDocument, openApiRoute, type Tag } from '../ground/http/openapi.ts'
 import type { Route } from '../ground/http/route.ts'
@@ -30,6 +31,7 @@ const API_TAGS: readonly Tag[] = [
   { name: 'Anonymous drops', description: 'Publish a page without an account; it lives for a while.' },
   { name: 'Sites', description: 'Reserve, read, change and delete the drops of an account.' },
   { name: 'Versions', description: 'Publish content, send changed files only, go back to an earlier version.' },
+  { name: 'Viewers', description: 'Say who may see a site: people by mail address, domains, guest links.' },
   { name: 'Domains', description: 'Serve a site from your own domain, with a certificate.' },
   { name: 'Webhooks', description: 'Be told what happens to drops, with signed messages (Standard Webhooks).' },
   { name: 'Publishers', description: 'Let a workflow of your forge publish with its own token, without a secret.' },
@@ -53,6 +55,7 @@ export function allRoutes(services: Services, dashboard: Dashboard): Route[] {
     ...domainRoutes({ apiRoute, ...services }),
     ...webhookRoutes({ apiRoute, ...services }),
     ...publisherRoutes({ apiRoute, ...services }),
+    ...visitingRoutes({ apiRoute, ...services }),
     ...organisationRoutes({ apiRoute, ...services }),
     ...tokenRoutes({ apiRoute, ...services }),
     ...accountRoutes({

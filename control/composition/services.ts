@@ -4,7 +4,9 @@
  */
 import { createOAuth, type OAuth } from '../doors/oauth/oauth.ts'
 import { createServiceStatus, type ServiceStatus } from '../doors/status/status.ts'
+import { createVisitDesk, type VisitDesk } from '../drops/visiting/visit-desk.ts'
 import { fetchPublic } from '../ground/http/public-fetch.ts'
+import { API_TOKEN_PREFIX } from '../people/access/access.ts'
 import { composeDrops, type Drops } from './drops.ts'
 import { openGround, type ControlOptions, type Ground } from './ground.ts'
 import { createHooks } from './hooks.ts'
@@ -14,6 +16,7 @@ import { composePlans, type Plans } from './plans.ts'
 export interface Services extends Ground, Drops, Plans, People {
   readonly serviceStatus: ServiceStatus
   readonly oauth: OAuth
+  readonly visitDesk: VisitDesk
   close(): Promise<void>
 }
 
@@ -27,12 +30,21 @@ export function createServices(options: ControlOptions): Services {
   const hooks = createHooks(drops, plans, { endGrantsOf: (...event) => oauth.endGrantsOf(...event) })
   const oauth = createOAuth({ ...ground, baseUrl: ground.config.baseUrl, fetchDocument: fetchPublic, hooks })
   const people = composePeople(ground, drops, { hooks, oauth, publishers: drops.publishers })
+  const { baseUrl } = ground.config
+  const visitDesk = createVisitDesk({
+    ...ground,
+    async machineActor(token, ip) {
+      if (token.startsWith(API_TOKEN_PREFIX)) return people.access.tokenActor(token, ip)
+      return (await oauth.actorOf(token, `${baseUrl}/mcp`, ip)) ?? oauth.actorOf(token, `${baseUrl}/api/v1`, ip)
+    },
+  })
   return {
     ...ground,
     ...drops,
     ...plans,
     ...people,
     oauth,
+    visitDesk,
     serviceStatus: createServiceStatus({ ...ground, ...drops }),
     async close() {
       await drops.domainWatch.stop()

@@ -57,6 +57,9 @@ export interface ControlConfig extends SharedSettings {
   /** How long a file of a former version stays reachable after it was replaced; 0: not at all. */
   readonly keepOldFilesMs: number
   readonly jobIntervalMs: number
+  /** How long a code that lets a viewer in works, and how long a browser is let in by it. */
+  readonly viewerCodeLifetimeMs: number
+  readonly viewerAdmissionMs: number
   readonly geoHeader: string | undefined
   /** Anonymous drops per hour from one network, and from one browser. */
   readonly anonymousPerHour: number
@@ -136,6 +139,8 @@ export function readControlConfig(environment: Env): ControlConfig {
     personalDataKeptMs: env.durationMs('PERSONAL_DATA_KEPT', '30d'),
     keepOldFilesMs: env.optional('KEEP_OLD_FILES') === '0' ? 0 : env.durationMs('KEEP_OLD_FILES', '30d'),
     jobIntervalMs: env.durationMs('JOB_INTERVAL', '30s'),
+    viewerCodeLifetimeMs: env.durationMs('VIEWER_CODE_LIFETIME', '10m'),
+    viewerAdmissionMs: env.durationMs('VIEWER_ADMISSION', '30d'),
     geoHeader: env.optional('GEO_COUNTRY_HEADER')?.toLowerCase(),
     anonymousPerHour: env.integer('ANONYMOUS_PER_HOUR', 60, 1, 1_000_000),
     anonymousStorageBytes: env.integer('ANONYMOUS_STORAGE_MB', 20_000, 1, 1_000_000_000) * 1_000_000,

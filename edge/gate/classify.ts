@@ -166,7 +166,8 @@ function shownAt(record: ServedSite, label: string, secrets: Pick<Secrets, 'sign
     case undefined:
       return undefined
     case 'number':
-      return { versionNumber: read.versionNumber, isForMembers: true }
+      // Viewers were let in by name: the gate has asked who they are.
+      return { versionNumber: read.versionNumber, isForMembers: record.viewers === undefined }
     case 'signed':
       return isPreviewLabelOf(secrets, record.site_id, read.versionNumber, label)
         ? { versionNumber: read.versionNumber, isForMembers }

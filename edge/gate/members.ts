@@ -10,7 +10,7 @@ import { safeNext } from '../../shared/http/safe-next.ts'
 import { isPass, makePass } from '../../shared/secrets/previews.ts'
 import type { Secrets } from '../../shared/secrets/secrets.ts'
 import type { Arrival, Drop } from '../context.ts'
-import { cookieValues } from './unlock.ts'
+import { cookieValues } from './cookies.ts'
 
 const MEMBER_PATH = '/.dropway/member'
 const COOKIE = '__Host-dropway-member'

@@ -107,7 +107,7 @@ const CLOSED: Readonly<Record<ClosedPage, ClosedText>> = {
 export function closedPage(page: ClosedPage, options: PageOptions): PreparedPage {
   const text = CLOSED[page]
   const status = CLOSED_STATUS[page]
-  return prepare(status, options.baseUrl, {
+  return preparePage(status, options.baseUrl, {
     art: text.art,
     host: options.host,
     title: text.title,
@@ -120,8 +120,9 @@ export function closedPage(page: ClosedPage, options: PageOptions): PreparedPage
 }
 
 /** A path that a live drop does not have, when it brings no 404.html of its own. */
-export function missingPage(options: PageOptions): PreparedPage {
-  return prepare(404, options.baseUrl, {
+export function missingPage({ isProtected, ...options }: PageOptions & { isProtected: boolean }): PreparedPage {
+  return preparePage(404, options.baseUrl, {
+    cacheControl: isProtected ? 'private, no-store' : undefined,
     art: 'outline',
     host: options.host,
     title: 'Page not found',
@@ -143,7 +144,7 @@ export interface UnlockPageOptions extends PageOptions {
 
 /** Works without scripts, in any browser and password manager, as long as no one guesses. */
 export function unlockPage({ next, problem, retryAfterSeconds, work, ...options }: UnlockPageOptions): PreparedPage {
-  const page = prepare(problem === 'limited' ? 429 : 401, options.baseUrl, {
+  const page = preparePage(problem === 'limited' ? 429 : 401, options.baseUrl, {
     art: 'keyhole',
     host: options.host,
     title: 'This drop has a password',
@@ -245,33 +246,37 @@ const RETRY_AFTER_SECONDS: ReadonlyMap<number, number> = new Map([
 ])
 
 /** Anything that is not about one drop. `id`: what the log shows too. */
-export function errorPage(status: number, { baseUrl, id }: { baseUrl: string; id?: string }): PreparedPage {
+export function errorPage(
+  status: number,
+  { baseUrl, id, isProtected = false }: { baseUrl: string; id?: string | undefined; isProtected?: boolean },
+): PreparedPage {
   const [title, lead] = ERROR_TEXTS.get(status) ?? (status >= 500 ? OUR_FAILURE : WRONG_REQUEST)
-  return prepare(status, baseUrl, {
+  return preparePage(status, baseUrl, {
     art: status >= 500 ? 'broken' : 'outline',
     title,
     lead,
     body: id !== undefined && html`<p class="soft">If it stays, quote this id to us: <code>${id}</code></p>`,
     retryAfterSeconds: RETRY_AFTER_SECONDS.get(status),
+    cacheControl: isProtected ? 'private, no-store' : undefined,
   })
 }
 
-interface PageContent extends Pick<StandalonePage, 'title' | 'lead' | 'body'> {
+export interface PageContent extends Pick<StandalonePage, 'title' | 'lead' | 'body'> {
   readonly art: Drawing
   readonly host?: string
   readonly footer?: Content
-  readonly retryAfterSeconds?: number
-  readonly refreshSeconds?: number
-  readonly cacheControl?: string
+  readonly retryAfterSeconds?: number | undefined
+  readonly refreshSeconds?: number | undefined
+  readonly cacheControl?: string | undefined
   readonly script?: string | undefined
 }
 
-function prepare(status: number, baseUrl: string, content: PageContent): PreparedPage {
+export function preparePage(status: number, baseUrl: string, content: PageContent): PreparedPage {
   const { art, host, title, lead, body, footer, retryAfterSeconds, refreshSeconds, cacheControl, script } = content
   const page = render({
     title: `${title} · Dropway`,
     art: drawing(art),
-    code: host === undefined ? String(status) : `${status} · ${host}`,
+    code: host === undefined ? String(status) : status === 200 ? host : `${status} · ${host}`,
     heading: title,
     lead,
     body,
@@ -286,6 +291,6 @@ function prepare(status: number, baseUrl: string, content: PageContent): Prepare
   return { status, headers, body: Buffer.from(page.body) }
 }
 
-function reportLine({ baseUrl, host }: PageOptions): Content {
+export function reportLine({ baseUrl, host }: PageOptions): Content {
   return html`Published with <a href="${baseUrl}/">Dropway</a>. <a href="${reportAddressOf(baseUrl, host)}">Report abuse</a>`
 }

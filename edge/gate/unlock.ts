@@ -16,13 +16,12 @@ import type { Secrets } from '../../shared/secrets/secrets.ts'
 import type { ServedSite, Arrival } from '../context.ts'
 import { createAttempts } from './attempts.ts'
 import type { AttemptLimit, Usage } from './attempts.ts'
+import { cookieValues } from './cookies.ts'
 
 export const UNLOCK_PATH = '/.dropway/unlock'
 const COOKIE = '__Host-dropway-unlock'
 /** As long as browsers keep a cookie: an unlocked drop stays unlocked. */
 const COOKIE_MAX_AGE_SECONDS = (400 * DAY_MS) / SECOND_MS
-/** Each value costs a comparison; a header full of them must not cost hundreds. */
-const MAX_COOKIE_VALUES = 4
 /** Longer addresses are not worth carrying through a form. */
 const MAX_NEXT_CHARS = 2000
 
@@ -204,29 +203,11 @@ function clearedCookie(): string {
   return `${COOKIE}=; Path=/; Max-Age=0; Secure; HttpOnly; SameSite=Lax`
 }
 
-/** The values of one name: a browser may send two, and the right one counts; more are never an accident. */
-export function cookieValues(header: string, name: string): string[] {
-  const values: string[] = []
-  for (let start = 0; start < header.length && values.length < MAX_COOKIE_VALUES;) {
-    const mark = header.indexOf(';', start)
-    const end = mark < 0 ? header.length : mark
-    const nameAt = pastSpaces(header, start)
-    const equalsAt = pastSpaces(header, nameAt + name.length)
-    if (equalsAt < end && header.startsWith(name, nameAt) && header[equalsAt] === '=')
-      values.push(header.slice(equalsAt + 1, end).trim())
-    start = end + 1
-  }
-  return values
-}
-
-function pastSpaces(text: string, from: number): number {
-  let at = from
-  while (text[at] === ' ') at += 1
-  return at
-}
+/** Addresses of the gate itself, at every drop. */
+const OWN_PATHS = '/.dropway/'
 
 /** Where to go after unlocking: a path of this drop, but not the form itself. */
 export function nextAfterUnlocking(next: string | null): string {
   const path = safeNext(next, '/')
-  return path.length > MAX_NEXT_CHARS || path.startsWith(UNLOCK_PATH) ? '/' : path
+  return path.length > MAX_NEXT_CHARS || path.startsWith(OWN_PATHS) ? '/' : path
 }

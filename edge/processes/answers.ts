@@ -12,6 +12,9 @@ import { addressOf } from '../../shared/settings/settings.ts'
 import type { ClosedPage, Drop, Exchange, HeaderList } from '../context.ts'
 import { closedPage, errorPage, missingPage, unlockPage, type PreparedPage } from '../gate/pages.ts'
 import { nextAfterUnlocking, type UnlockOutcome } from '../gate/unlock.ts'
+import { askedPage, codePage, enterPage, lockedPage, type ViewerPageOptions } from '../gate/viewer-pages.ts'
+import type { Door } from '../gate/admissions.ts'
+import type { VisitAnswer } from '../../shared/contracts/visit-desk.ts'
 import { ICON_HEADERS, ICON_PNG } from './icon.ts'
 import { DROP_METHODS, redirectHeaders } from '../rewrite/headers.ts'
 import type { ProxyFailure } from '../send/proxy.ts'
@@ -33,11 +36,23 @@ export interface Answers {
   /** To the page where a visitor reports the drop: paid ones carry no badge that leads there. */
   report(exchange: Exchange): void
   /** For a drop without an icon of its own. */
-  icon(exchange: Exchange): void
+  icon(exchange: Exchange, drop: Drop): void
   methods(exchange: Exchange, drop: Drop): void
+  /** The page that asks for an address; with a refusal: again, and why. */
+  notIn(exchange: Exchange, drop: Drop, about: { next: string | null; refusal?: Refusal | undefined }): void
+  /** The page that asks for the code; after a request to be let in, that the owner was asked. */
+  codeAsked(exchange: Exchange, drop: Drop, about: { next: string | null; email: string; answer: VisitAnswer }): void
+  /** The page with one button behind a link that lets someone in. */
+  door(exchange: Exchange, drop: Drop, door: Exclude<Door, { kind: 'visit' }>): void
+  /** Elsewhere in the drop. */
+  goTo(exchange: Exchange, drop: Drop, path: string): void
+  /** A token does not open the drop; undefined: it was let in, and this edge has not heard why. */
+  programRefused(exchange: Exchange, drop: Drop, refusal: Refusal | undefined): void
   /** Control is away, or the request did not get there. */
   unavailable(exchange: Exchange, failure: ProxyFailure): void
 }
+
+type Refusal = Extract<VisitAnswer, { kind: 'refused' }>
 
 interface Lock {
   readonly work: Challenge | undefined
@@ -75,13 +90,18 @@ export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Ans
     missing: (exchange, drop) =>
       send(
         exchange,
-        keep(`missing ${exchange.host}`, () => missingPage({ baseUrl, host: exchange.host })),
-        versionOf(drop),
+        keep(`missing ${drop.isProtected} ${exchange.host}`, () =>
+          missingPage({ baseUrl, host: exchange.host, isProtected: drop.isProtected }),
+        ),
+        [...versionOf(drop), ...corsOf(drop)],
       ),
     error(exchange, status, { drop, id } = {}) {
       if (exchange.host === service && isProgram(exchange.target)) return sendJson(exchange, apiError(status, id))
-      const page = keep(`error ${status} ${id ?? ''}`, () => errorPage(status, { baseUrl, id }))
-      send(exchange, page, [...(status === 405 ? ALLOW : []), ...(drop ? versionOf(drop) : [])])
+      const isProtected = drop?.isProtected ?? false
+      const page = keep(`error ${status} ${isProtected} ${id ?? ''}`, () =>
+        errorPage(status, { baseUrl, id, isProtected }),
+      )
+      send(exchange, page, [...(status === 405 ? ALLOW : []), ...(drop ? [...versionOf(drop), ...corsOf(drop)] : [])])
     },
     locked(exchange, drop, { form, outcome, work }) {
       const next = form === undefined ? exchange.target : form.get('next')
@@ -113,8 +133,11 @@ export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Ans
       const location = reportAddressOf(baseUrl, exchange.host)
       exchange.send(302, ['location', location, 'cache-control', 'no-store', ...SAFE, ...EMPTY], undefined)
     },
-    icon: (exchange) => exchange.send(200, ICON_HEADERS, ICON_PNG),
-    methods: (exchange, drop) => exchange.send(204, [...ALLOW, ...SAFE, ...versionOf(drop)], undefined),
+    icon: (exchange, drop) =>
+      exchange.send(200, drop.isProtected ? [...PRIVATE_ICON_HEADERS, ...corsOf(drop)] : ICON_HEADERS, ICON_PNG),
+    methods: (exchange, drop) =>
+      exchange.send(204, [...ALLOW, ...SAFE, ...versionOf(drop), ...(drop.route.viewers ? PREFLIGHT : [])], undefined),
+    ...viewerAnswers(baseUrl),
     unavailable(exchange, { status, error }) {
       const id = error === undefined ? undefined : newId('err')
       if (error !== undefined) log.warn({ id, err: error, status }, 'control did not answer')
@@ -122,6 +145,71 @@ export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Ans
       this.error(exchange, status, { id })
     },
   }
+}
+
+type ViewerAnswers = Pick<Answers, 'notIn' | 'codeAsked' | 'door' | 'goTo' | 'programRefused'>
+
+/** Answers to those who are not in yet. They name no version: even how often a private drop changes is its own affair. */
+function viewerAnswers(baseUrl: string): ViewerAnswers {
+  const about = ({ host }: Exchange, { route }: Drop, next: string | null): ViewerPageOptions => ({
+    baseUrl,
+    host,
+    next: nextAfterUnlocking(next),
+    asks: route.viewers?.asks ?? false,
+  })
+  return {
+    notIn: (exchange, drop, { next, refusal }) => send(exchange, lockedPage(about(exchange, drop, next), refusal)),
+    codeAsked(exchange, drop, { next, email, answer }) {
+      const options = about(exchange, drop, next)
+      if (answer.kind === 'asked') return send(exchange, askedPage(options, email))
+      send(exchange, codePage(options, email, answer.kind === 'refused' ? answer : undefined))
+    },
+    door: (exchange, drop, door) => send(exchange, enterPage(about(exchange, drop, door.next), door)),
+    goTo(exchange, _drop, path) {
+      const own = ['location', path, 'cache-control', 'private, no-store', 'referrer-policy', 'no-referrer']
+      exchange.send(303, [...own, ...SAFE, ...EMPTY], undefined)
+    },
+    programRefused(exchange, _drop, refusal) {
+      const error =
+        refusal?.reason === 'limited'
+          ? errors.rateLimited(refusal.retry_after ?? RETRY_SECONDS)
+          : errors.unauthorized('This token does not open the drop, or no longer does.')
+      sendJson(exchange, error, ANY_ORIGIN)
+    },
+  }
+}
+
+/** Any page may read what a token opened: without the token there is nothing to read. Cookies never count there. */
+const ANY_ORIGIN: HeaderList = ['access-control-allow-origin', '*']
+const PREFLIGHT: HeaderList = [
+  ...ANY_ORIGIN,
+  'access-control-allow-methods',
+  DROP_METHODS,
+  'access-control-allow-headers',
+  'authorization, dropway-guest, range, if-none-match, if-modified-since',
+  'access-control-max-age',
+  '600',
+  'cache-control',
+  'private, no-store',
+  'referrer-policy',
+  'same-origin',
+]
+const PRIVATE_ICON_HEADERS: HeaderList = [
+  'content-type',
+  'image/png',
+  'content-length',
+  String(ICON_PNG.length),
+  'cache-control',
+  'private, no-store',
+  'x-robots-tag',
+  'noindex',
+  'referrer-policy',
+  'same-origin',
+  ...SAFE,
+]
+
+function corsOf({ isForProgram }: Drop): HeaderList {
+  return isForProgram ? ANY_ORIGIN : []
 }
 
 /** Nothing before the first upload. */
@@ -152,11 +240,11 @@ function apiError(status: number, id = newId('err')): ApiError {
   }
 }
 
-function sendJson(exchange: Exchange, error: ApiError): void {
+function sendJson(exchange: Exchange, error: ApiError, extra: HeaderList = []): void {
   const body = Buffer.from(JSON.stringify(error.toBody()))
   const headers = ['content-type', 'application/json', 'cache-control', 'no-store', ...SAFE]
   const own = Object.entries(error.headers).flat()
-  exchange.send(error.status, [...headers, ...own, 'content-length', String(body.length)], body)
+  exchange.send(error.status, [...headers, ...own, ...extra, 'content-length', String(body.length)], body)
 }
 
 function send(exchange: Exchange, page: PreparedPage, extra: HeaderList = []): void {

@@ -34,7 +34,12 @@ export type ToPrimary =
   | { readonly type: 'listening'; readonly httpsPort: number; readonly httpPort: number }
   | { readonly type: 'failed'; readonly message: string }
   | { readonly type: 'confirmed'; readonly id: number }
-  | { readonly type: 'views'; readonly pages: readonly SeenPage[] }
+  /** `visits`: as Redis keeps them, see shared/redis/keys.ts. */
+  | {
+      readonly type: 'views'
+      readonly pages: readonly SeenPage[]
+      readonly visits: readonly (readonly [string, number])[]
+    }
   | { readonly type: 'attempt'; readonly attempt: UnlockAttempt }
   | { readonly type: 'report'; readonly id: number; readonly counters: Counters }
 

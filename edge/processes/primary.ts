@@ -19,6 +19,7 @@ import { giveBackWhenIdle } from '../../shared/running/idle-memory.ts'
 import { createLog, type Log } from '../../shared/running/log.ts'
 import { saySettings, settingsOf } from '../../shared/contracts/plane-settings.ts'
 import { createSecrets, type Secrets } from '../../shared/secrets/secrets.ts'
+import { keys } from '../../shared/redis/keys.ts'
 import { decodeDomainWish, encodeDomainWish } from '../../shared/redis/stream.ts'
 import { systemTimers } from '../../shared/running/timers.ts'
 import { answerPings } from '../../shared/running/watchdog/heartbeat.ts'
@@ -26,7 +27,6 @@ import { hangOnSignal } from '../../shared/running/watchdog/test-hook.ts'
 import { startWatchdog } from '../../shared/running/watchdog/watchdog.ts'
 import type { EdgeConfig } from '../config.ts'
 import { startDelayMeter } from './delay-meter.ts'
-import type { SeenPage } from '../context.ts'
 import { indexManifest } from '../locate/site-index.ts'
 import { startMetrics } from './metrics.ts'
 import { findOrphans, noteWorkers } from './orphans.ts'
@@ -47,6 +47,8 @@ const FIRST_SYNC_MS = 3000
  * start needs the ports.
  */
 const ORPHAN_DRAIN_MS = 5000
+/** While Redis is away: one for each viewer and second. */
+const MAX_WAITING_VISITS = 100_000
 const PORT_ATTEMPTS = 8
 const PORT_RETRY_MS = 200
 
@@ -72,13 +74,17 @@ export async function runPrimary(
   background.connect().catch(() => {})
   const stopSaying = saySettings(background, systemClock, settingsOf('edge', config))
   const ledger = startViewLedger(background)
+  const visitLedger = startViewLedger(background, { key: keys.visits, maxWaiting: MAX_WAITING_VISITS })
   const visitors = createVisitors()
   const workers = startWorkers({
     config,
     address,
     workerFile,
     log,
-    onViews: (pages: readonly SeenPage[]) => ledger.add(visitors.count(pages)),
+    onViews(pages, visits) {
+      ledger.add(visitors.count(pages))
+      visitLedger.add(visits)
+    },
     onChange: (pids) => noteWorkers(config.replicaDir, pids),
   })
   const certificates = createCertificateCounters()
@@ -128,7 +134,7 @@ export async function runPrimary(
       if (metrics) await Promise.race([sleep(config.drainNoticeMs), orphaned.promise])
       log.info('draining')
       await workers.drain(config.drainMs + DRAIN_GRACE_MS, orphaned.promise)
-      await Promise.all([follower.stop(), ledger.stop(), issuer.stop(1000)])
+      await Promise.all([follower.stop(), ledger.stop(), visitLedger.stop(), issuer.stop(1000)])
       stopSaying()
       background.disconnect()
       metrics?.close()

@@ -3,6 +3,7 @@
  * belongs to, and the process goes on.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { withoutToken } from '../../shared/contracts/visit-desk.ts'
 import { before } from '../../shared/values/before.ts'
 import type { Log } from '../../shared/running/log.ts'
 import type { Arrival } from '../context.ts'
@@ -33,5 +34,5 @@ const MAX_LOGGED_CHARS = 500
 
 /** What of a target may stand in a log: queries hold tokens and search terms. */
 export function pathOf(target: string): string {
-  return before(target, '?').slice(0, MAX_LOGGED_CHARS)
+  return withoutToken(before(target, '?')).slice(0, MAX_LOGGED_CHARS)
 }

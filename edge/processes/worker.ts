@@ -22,6 +22,7 @@ import { createClassify, createServiceTest } from '../gate/classify.ts'
 import type { EdgeConfig } from '../config.ts'
 import { startDelayMeter } from './delay-meter.ts'
 import { createPreviewGate } from '../gate/members.ts'
+import { createAdmissions } from '../gate/admissions.ts'
 import { createUnlock, type Unlock } from '../gate/unlock.ts'
 import { indexManifest } from '../locate/site-index.ts'
 import { isPing, type Counters, type Ping, type ToPrimary, type ToWorker } from './messages.ts'
@@ -32,12 +33,15 @@ import { createMemberQuestion } from '../send/member-question.ts'
 import { createRequestLog, type RequestLog } from '../send/request-log.ts'
 import { createProxy, type Proxy } from '../send/proxy.ts'
 import { createViews, type Views } from '../send/views.ts'
+import { createVisitLine } from '../send/visit-line.ts'
+import { createVisits, type Visits } from '../send/visits.ts'
 import { createBlobCache, type BlobCache } from '../store/blob-cache.ts'
 import { forgetChanges } from '../store/forget.ts'
 import { openReplica, type Replica } from '../store/replica/replica.ts'
 import { createRoutes, type Routes } from '../store/routes.ts'
 import { createSites } from '../store/sites.ts'
 import { surviveStrayErrors } from './stray-errors.ts'
+import { createViewing } from './viewing.ts'
 
 /** A worker is started with a channel to its primary. */
 const channel = process as NodeJS.Process & { send: NonNullable<NodeJS.Process['send']> }
@@ -61,6 +65,7 @@ interface Parts {
   readonly certificates: CertificateIndex
   readonly cache: BlobCache
   readonly views: Views
+  readonly visits: Visits
   readonly requestLog: RequestLog
   readonly limits: NetworkLimits
   readonly proxy: Proxy
@@ -81,6 +86,7 @@ function assemble(config: EdgeConfig, log: Log): Parts {
   )
   const cache = createBlobCache(config.blobCacheBytes)
   const views = createViews()
+  const visits = createVisits()
   const requestLog = createRequestLog({ log, sample: config.accessLogSample })
   const limits = createNetworkLimits(config.limits)
   const service = serviceCertificate(config, log)
@@ -92,6 +98,8 @@ function assemble(config: EdgeConfig, log: Log): Parts {
     clock,
     tell: (attempt) => tell({ type: 'attempt', attempt }),
   })
+  const answers = createAnswers({ baseUrl: config.baseUrl, publicPort: config.publicPort, log })
+  const line = createVisitLine({ controlUrls: config.controlUrls, publicHost: new URL(config.baseUrl).host })
   const pipeline = createPipeline({
     classify: createClassify({ routes, serviceHost: config.serviceHost, sitesDomain: config.sitesDomain, secrets }),
     unlock,
@@ -103,9 +111,11 @@ function assemble(config: EdgeConfig, log: Log): Parts {
     }),
     sites: createSites(blobs, indexManifest),
     representations: createRepresentations({ blobs, cache, snippets: createSnippets({ baseUrl: config.baseUrl }) }),
-    answers: createAnswers({ baseUrl: config.baseUrl, publicPort: config.publicPort, log }),
+    answers,
     proxy,
+    viewing: createViewing({ admissions: createAdmissions({ secrets, clock }), line, answers, clock }),
     views,
+    visits,
     clock,
     log,
   })
@@ -134,7 +144,21 @@ function assemble(config: EdgeConfig, log: Log): Parts {
     listener.setFallback(bundle)
   })
   const counted = { refusedConnections: () => refusedConnections }
-  return { replica, routes, certificates, cache, views, requestLog, limits, proxy, unlock, listener, plain, ...counted }
+  return {
+    replica,
+    routes,
+    certificates,
+    cache,
+    views,
+    visits,
+    requestLog,
+    limits,
+    proxy,
+    unlock,
+    listener,
+    plain,
+    ...counted,
+  }
 }
 
 function tell(message: ToPrimary): void {
@@ -210,13 +234,14 @@ class Worker {
   }
 
   #handOverViews(): void {
-    const pages = this.#parts.views.take()
-    if (pages.length > 0) tell({ type: 'views', pages })
+    const [pages, visits] = [this.#parts.views.take(), this.#parts.visits.take(systemClock.now())]
+    if (pages.length + visits.length > 0) tell({ type: 'views', pages, visits })
   }
 
   /** The last ones count too: gone only when they are written to the channel. */
   async #handOverLast(): Promise<void> {
-    const message: ToPrimary = { type: 'views', pages: this.#parts.views.take() }
+    const { views, visits } = this.#parts
+    const message: ToPrimary = { type: 'views', pages: views.take(), visits: visits.take(systemClock.now()) }
     if (channel.connected) await new Promise<void>((resolve) => void channel.send(message, () => resolve()))
   }
 

@@ -48,7 +48,7 @@ export interface WorkersOptions {
   readonly address: string
   readonly workerFile: string
   readonly log: Log
-  onViews(pages: readonly SeenPage[]): void
+  onViews(pages: readonly SeenPage[], visits: readonly (readonly [string, number])[]): void
   /** Who there is, after each start and each end. */
   onChange(pids: readonly number[]): void
 }
@@ -169,7 +169,7 @@ class WorkerPool implements Workers {
       case 'failed':
         return worker.listening.reject(new Error(message.message))
       case 'views':
-        return this.#options.onViews(message.pages)
+        return this.#options.onViews(message.pages, message.visits)
       case 'attempt':
         for (const other of this.#workers) if (other !== worker) this.#tell(other, message)
         return undefined

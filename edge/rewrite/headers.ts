@@ -16,6 +16,8 @@ export interface DropFacts {
   readonly isProtected: boolean
   /** A preview address of one version: visible, but not for search engines. */
   readonly isPreview: boolean
+  /** Opened by a token. */
+  readonly isForProgram?: boolean
 }
 
 export interface AssetFacts extends DropFacts {
@@ -87,12 +89,15 @@ function servicePolicy({ isProtected, isPreview }: DropFacts): string | undefine
 }
 
 /** What stands on every answer of a drop, whatever `_headers` says. */
-function serviceHeaders({ versionNumber, isProtected, isPreview }: DropFacts): HeaderPairs {
+function serviceHeaders({ versionNumber, isProtected, isPreview, isForProgram }: DropFacts): HeaderPairs {
   const always: HeaderPairs = [
     ['x-content-type-options', 'nosniff'],
     ['strict-transport-security', STRICT_TRANSPORT_SECURITY],
     ['dropway-version', String(versionNumber)],
   ]
+  // Where a private page leads must not learn the address that it came from.
+  if (isProtected) always.push(['referrer-policy', 'same-origin'])
+  if (isForProgram) always.push(['access-control-allow-origin', '*'])
   return isProtected || isPreview ? [['x-robots-tag', 'noindex'], ...always] : always
 }
 
@@ -116,11 +121,12 @@ export function entityTag(file: ManifestFile, encoding: Encoding | 'identity', s
   return `"${file.hash.slice(0, ETAG_CHARS)}${injected}${encoded}"`
 }
 
-function varyOf({ file, encoding, snippets, isProtected }: AssetFacts): string {
+function varyOf({ file, encoding, snippets, isProtected, isForProgram }: AssetFacts): string {
   const { br, zstd, gzip } = file.encodings ?? {}
   const names: string[] = []
   if (br || zstd || gzip || encoding !== 'identity') names.push('accept-encoding')
   if (snippets?.variesByLanguage) names.push('accept-language')
   if (isProtected) names.push('cookie')
+  if (isForProgram) names.push('authorization', 'dropway-guest')
   return names.join(', ')
 }

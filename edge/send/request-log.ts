@@ -1,4 +1,5 @@
 /** Counts every answer; writes one line for a share of them. */
+import { withoutToken } from '../../shared/contracts/visit-desk.ts'
 import { before } from '../../shared/values/before.ts'
 import type { Log } from '../../shared/running/log.ts'
 import type { Exchange } from '../context.ts'
@@ -19,8 +20,8 @@ export function createRequestLog({ log, sample }: { log: Log; sample: number }):
         {
           host: exchange.host,
           method: exchange.method,
-          // Queries hold tokens and search terms: they do not belong here.
-          path: before(exchange.target, '?').slice(0, 500),
+          // Queries hold tokens and search terms, and links for guests a secret: they do not belong here.
+          path: withoutToken(before(exchange.target, '?')).slice(0, 500),
           status,
           ip: exchange.ip,
           agent: exchange.header('user-agent')?.slice(0, 200),

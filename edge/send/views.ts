@@ -87,6 +87,13 @@ export function isView(exchange: Exchange): boolean {
   )
 }
 
+/** What fetches links to look at them, and says so; a browser that fetches ahead of its person as well. */
+export function isMachineName(exchange: Exchange): boolean {
+  const agent = exchange.header('user-agent') ?? ''
+  const isAhead = isPrefetch(exchange.header('sec-purpose')) || isPrefetch(exchange.header('purpose'))
+  return isAhead || agent.length > MAX_AGENT_CHARS || BOTS.test(agent)
+}
+
 function isPrefetch(purpose: string | undefined): boolean {
   return purpose !== undefined && /prefetch|prerender|preview/.test(purpose)
 }

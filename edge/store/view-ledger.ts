@@ -1,5 +1,5 @@
 /**
- * Page views on their way to Redis. A batch that Redis did not confirm is kept and sent again; only an answer that
+ * Page views, and visits of viewers, on their way to Redis. A batch that Redis did not confirm is kept and sent again; only an answer that
  * was lost on the way back can count a batch twice.
  */
 import type { Redis } from 'ioredis'
@@ -16,12 +16,17 @@ export interface ViewLedger {
   stop(): Promise<void>
 }
 
-export function startViewLedger(redis: Pick<Redis, 'multi' | 'status'>): ViewLedger {
+/** `key`: the hash in Redis that counts are added to; `maxWaiting`: how many counts wait while it is away. */
+export function startViewLedger(
+  redis: Pick<Redis, 'multi' | 'status'>,
+  { key: hash, maxWaiting }: { key: string; maxWaiting: number } = { key: keys.views, maxWaiting: Infinity },
+): ViewLedger {
   const waiting = new Map<string, number>()
   let flushing: Promise<void> | undefined
 
   const add = (counts: readonly (readonly [string, number])[]): void => {
-    for (const [key, count] of counts) waiting.set(key, (waiting.get(key) ?? 0) + count)
+    for (const [key, count] of counts)
+      if (waiting.size < maxWaiting || waiting.has(key)) waiting.set(key, (waiting.get(key) ?? 0) + count)
   }
 
   async function flush(): Promise<void> {
@@ -29,7 +34,7 @@ export function startViewLedger(redis: Pick<Redis, 'multi' | 'status'>): ViewLed
       const batch = [...waiting].slice(0, BATCH)
       for (const [key] of batch) waiting.delete(key)
       const transaction = redis.multi()
-      for (const [key, count] of batch) transaction.hincrby(keys.views, key, count)
+      for (const [key, count] of batch) transaction.hincrby(hash, key, count)
       try {
         const results = (await transaction.exec()) ?? []
         // A command can be refused inside a transaction that as such went through (no memory left).

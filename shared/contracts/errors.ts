@@ -148,6 +148,13 @@ export const errors = {
   },
   planFeature: (feature: string) =>
     new ApiError(403, 'plan_feature', `${feature} is not part of your plan. Upgrade to Plus or Business to use it.`),
+  /** What the organisation has decided for all of its drops. */
+  policy: () =>
+    new ApiError(
+      403,
+      'policy',
+      'Your organisation allows no public drops: only named viewers may see them. Use access_mode "viewers", or ask an admin to change visibility_policy.',
+    ),
   planLimit: (detail: string) => new ApiError(403, 'plan_limit', detail),
   /** A bound that every plan has: no upgrade moves it. */
   limitReached: (detail: string) => new ApiError(403, 'limit_reached', detail),

@@ -21,6 +21,9 @@ export type IdPrefix =
   | 'mail'
   | 'edge'
   | 'wh'
+  /** A viewer, a guest link. */
+  | 'vw'
+  | 'gl'
 
 export function newId(prefix: IdPrefix, now = Date.now()): string {
   let time = now

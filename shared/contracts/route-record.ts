@@ -3,6 +3,7 @@
  * `revision` grows with every change of a host; an older revision never replaces a newer one. It stands in every format.
  */
 import { MAX_HOST_CHARS } from './limits.ts'
+import { MAX_ENDED_ADMISSIONS } from './admission.ts'
 import { z } from 'zod'
 import { analyticsSchema } from './analytics.ts'
 
@@ -35,6 +36,13 @@ const siteRecord = z.strictObject({
   expires_at: z.int().nullable(),
   /** PHC string of the visitor password, and the generation that unlock cookies are bound to. */
   password: z.strictObject({ hash: z.string(), generation: z.int().nonnegative() }).nullable(),
+  /**
+   * Only named viewers see it; `password` then holds the generation that admissions are bound to (admission.ts), and no
+   * hash that a password gives. `ended`: admissions that were taken back before their end. `asks`: strangers may ask.
+   */
+  viewers: z
+    .strictObject({ ended: z.array(z.tuple([z.string(), z.int()])).max(MAX_ENDED_ADMISSIONS), asks: z.boolean() })
+    .optional(),
   spa_fallback: z.boolean(),
   badge: z.boolean(),
   analytics: analyticsSchema.nullable(),

@@ -28,6 +28,8 @@ export const keys = {
   edges: `${PREFIX}edges`,
   /** Hash: `<site_id>|<day>` → page views not yet folded into Postgres. */
   views: `${PREFIX}views`,
+  /** Hash: `<viewer or guest link>|<second>` → pages that they opened, not yet folded into Postgres. */
+  visits: `${PREFIX}visits`,
   /** Lock of the one edge that orders a certificate for a name, with TTL. */
   orderLock: (name: string) => `${PREFIX}acme:lock:${name}`,
   /** The sealed ACME account key. */

@@ -291,6 +291,19 @@ test('old TLS is refused', async () => {
   await expect(once(socket, 'secureConnect')).rejects.toThrow()
 })
 
+test.each([
+  ['X25519MLKEM768:X25519', 'X25519MLKEM768'],
+  ['X25519', 'X25519'],
+  ['X25519:X25519MLKEM768', 'X25519'],
+  ['P-256', 'prime256v1'],
+])('who brings %s agrees on %s', async (ecdhCurve, agreed) => {
+  const { httpsPort: port } = fixture.edge
+  const socket = tls.connect({ port, host: '127.0.0.1', servername: 'a.localhost', ca: fixture.ca(), ecdhCurve })
+  await once(socket, 'secureConnect')
+  expect(socket.getEphemeralKeyInfo()).toMatchObject({ name: agreed })
+  socket.destroy()
+})
+
 test('health and metrics are summed over the workers', async () => {
   const base = `http://127.0.0.1:${fixture.edge.metricsPort}`
   expect(await (await fetch(`${base}/healthz`)).json()).toMatchObject({ workers: 2, following: true, snapshot: true })

@@ -16,7 +16,7 @@ const options = {
 const closedPages = ['unknown', 'reserved', 'gone', 'expired', 'removed', 'unverified', 'paused'] as const
 const pages: readonly (readonly [string, PreparedPage])[] = [
   ...closedPages.map((name) => [name, closedPage(name, options)] as const),
-  ['missing', missingPage(options)],
+  ['missing', missingPage({ ...options, isProtected: false })],
   ['unlock', unlockPage({ ...options, next: '/' })],
   ['unlock again', unlockPage({ ...options, next: '/', problem: 'wrong' })],
   ['unlock with work', unlockPage({ ...options, next: '/', problem: 'limited', work: { challenge: 'x', bits: 4 } })],

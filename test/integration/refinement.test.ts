@@ -74,6 +74,7 @@ function versions({ onWork, makes }: { onWork?: () => void | Promise<void>; make
       refine: work('refine'),
     },
     sites: { requireOwn: notAskedFor, lockOwn: notAskedFor, lockOrganisation: notAskedFor, add: notAskedFor },
+    enqueueMail: notAskedFor,
     config: { sitesDomain: 'sites.test', secretKey: 'a test key of at least thirty-two characters', publicPort: 443 },
   })
   return { ...service, propagated }

@@ -56,6 +56,7 @@ export async function createAccountsFixture(log: Log = silentLog) {
       return { bill: undefined }
     },
     claim: async (_: unknown, { anonymousId }: { anonymousId: string }) => hookCalls.push(['claim', anonymousId]),
+    onMemberLeft: async (_: unknown, userId: string) => void hookCalls.push(['onMemberLeft', userId]),
     endConnectedApps: async (_: unknown, userId: string) => void hookCalls.push(['endConnectedApps', userId]),
     propagate: async () => void hookCalls.push(['propagate', '']),
   }

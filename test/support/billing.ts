@@ -27,6 +27,7 @@ const config = {
   recoveryWindowMs: 30 * DAY_MS,
   expiryWarningsMs: [7 * DAY_MS, DAY_MS],
   removalWarningMs: 7 * DAY_MS,
+  viewerAdmissionMs: 30 * DAY_MS,
   slugCooldownMs: 30 * DAY_MS,
 }
 
@@ -48,7 +49,7 @@ export async function createBillingFixture({ configured = true } = {}) {
   })
   // Nothing is published here.
   const keptFiles = { refit: async () => {}, endNextDue: async () => undefined, countDue: async () => 0 }
-  const sites = createSites({ sql, clock, routing, refreshRoutes, keptFiles, config })
+  const sites = createSites({ sql, clock, routing, refreshRoutes, keptFiles, enqueueMail, config })
   const domains = { stop: async () => [], resume: async () => {} }
   const lifecycle = createLifecycle({
     sql,

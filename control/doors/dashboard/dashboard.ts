@@ -18,6 +18,7 @@ import { publicRoutes } from './public/public-pages.ts'
 import { siteDomainsRoutes } from './drops/domains-pages.ts'
 import { siteSettingsRoutes } from './drops/settings-pages.ts'
 import { sitesRoutes } from './drops/drop-pages.ts'
+import { sharingRoutes } from './sharing/sharing-pages.ts'
 import { staffRoutes } from './staff/staff-pages.ts'
 import { templateRoutes } from './templates/template-pages.ts'
 import type { DashboardServices } from './frame/services.ts'
@@ -61,6 +62,7 @@ export function createDashboard(services: DashboardServices): Dashboard {
         ...sitesRoutes(services, handlers),
         ...siteSettingsRoutes(services, handlers),
         ...siteDomainsRoutes(services, handlers),
+        ...sharingRoutes(services, handlers),
         ...accountRoutes(services, handlers),
         ...staffRoutes(services, handlers),
       ]

@@ -8,6 +8,8 @@ import type { Manifest } from '../../../shared/contracts/manifest.ts'
 import type { ApiDomain, ApiSingleDomain } from '../../drops/domains/schemas.ts'
 import type { SitePatch, ApiSite } from '../../drops/sites/schemas.ts'
 import { previewAccesses } from '../../drops/sites/rules.ts'
+import { ACCESS_MODES, MAX_NAMED_AT_ONCE, viewerOfText } from '../../drops/viewers/access.ts'
+import { nameViewer } from '../../drops/viewers/schemas.ts'
 import { decodeText } from '../../drops/publishing/files/text-encoding.ts'
 import { uploadedFiles } from '../../drops/sites/versions/uploaded-files.ts'
 import { defineTool, type Answer, type Call, type Tool } from './tool.ts'
@@ -19,7 +21,11 @@ const CHARS_PER_PAGE = 20_000
 /** Files are decoded whole to be shown in parts; larger ones are fetched from their address. */
 const MAX_READ_BYTES = 2_000_000
 
+const CONFIRM = 'confirm'
+
 const id = z.string().describe('Slug or id')
+/** Where the tools before it have said what names a drop. */
+const dropId = z.string()
 const cursor = z.string().optional().describe('next of the page before')
 
 const list = defineTool({
@@ -78,7 +84,7 @@ const versionsTool = defineTool({
   description: 'List the retained versions of a drop, newest first.',
   needs: 'read',
   hints: 'reads',
-  input: { id },
+  input: { id: dropId },
   output: { versions: z.array(z.unknown()) },
   async run({ id: name }, { actor, services }) {
     const entries = await services.versions.list(actor, await services.sites.findId(actor, name))
@@ -103,7 +109,7 @@ const promote = defineTool({
   description: 'Make a retained version live again (roll back or forward).',
   needs: 'publish',
   hints: 'adds',
-  input: { id, version: z.int().or(z.string()).meta({ type: 'integer', anyOf: undefined }) },
+  input: { id: dropId, version: z.int().or(z.string()).meta({ type: 'integer', anyOf: undefined }) },
   output: { url: z.string(), version: z.int() },
   async run({ id: name, version }, { actor, services }) {
     const siteId = await services.sites.findId(actor, name)
@@ -114,6 +120,15 @@ const promote = defineTool({
   },
 })
 
+/** Who may see a drop: alike where one is published and where its settings change. */
+export const sharingFields = {
+  access_mode: z.enum(ACCESS_MODES).optional(),
+  viewers: z.array(z.string()).max(MAX_NAMED_AT_ONCE).optional(),
+  invite: z.boolean().optional(),
+  guest_link: z.boolean().optional(),
+  expires_in: z.string().optional(),
+}
+
 const settings = defineTool({
   name: 'service_settings',
   description: 'Change settings of a drop; only what you send changes.',
@@ -121,12 +136,14 @@ const settings = defineTool({
   hints: 'changes',
   input: {
     id,
-    slug: z.string().optional().describe('New address; the old one redirects for a while'),
+    slug: z.string().optional().describe('New address'),
     title: z.string().max(MAX_NAME_CHARS).optional(),
     password: z.string().max(MAX_PASSWORD_CHARS).optional().describe('"" makes the drop public again'),
+    ...sharingFields,
+    confirm: z.boolean().optional().describe('Public: the person agreed'),
     spa_fallback: z.boolean().optional().describe('Unknown paths show index.html'),
-    gallery: z.boolean().optional().describe('Show in the public gallery'),
-    stays_live: z.boolean().optional().describe('Stay live when the paid plan ends; now, if paused'),
+    gallery: z.boolean().optional(),
+    stays_live: z.boolean().optional().describe('When the plan ends'),
     previews: z.enum(previewAccesses).optional().describe('Who may see versions that are not live'),
     keep_old_files_days: z
       .int()
@@ -137,22 +154,80 @@ const settings = defineTool({
       .describe('How long open tabs find files of former versions'),
   },
   output: { slug: z.string(), url: z.string() },
-  async run({ id: name, title, password, stays_live: staysLive, ...rest }, { actor, services }) {
+  async run(args, call) {
+    const { id: name, title, password, stays_live: staysLive, viewers, invite, guest_link, confirm, ...rest } = args
+    const { actor, services } = call
     const patch: SitePatch = {
       ...rest,
       ...(title === undefined ? {} : { name: title }),
       ...(password === undefined ? {} : { password: password === '' ? null : password }),
     }
     const isChanged = Object.keys(patch).length > 0
-    if (!isChanged && staysLive === undefined) throw errors.invalidRequest('Send at least one setting.')
+    const sharing = { viewers, invite, guest_link }
+    const isShared = Object.values(sharing).some((value) => value !== undefined)
+    if (!isChanged && !isShared && staysLive === undefined) throw errors.invalidRequest('Send at least one setting.')
     const siteId = await services.sites.findId(actor, name)
+    const question =
+      patch.access_mode === 'public'
+        ? askBeforeOpening(await services.sites.get(actor, siteId), call, confirm)
+        : undefined
+    if (question) return question
     if (staysLive !== undefined) await choose(siteId, staysLive, actor, services.sites)
     if (isChanged) await services.sites.patch(actor, siteId, patch)
+    const shared = isShared ? await share(call, siteId, sharing) : {}
     const changed = await services.sites.get(actor, siteId)
     const { spa_fallback, gallery, stays_live } = changed
-    return { facts: { ...dropFacts(changed), spa_fallback, gallery, ...(stays_live ? { stays_live } : {}) } }
+    return { facts: { ...dropFacts(changed), spa_fallback, gallery, ...(stays_live ? { stays_live } : {}), ...shared } }
   },
 })
+
+interface SharingArguments {
+  readonly viewers: string[] | undefined
+  readonly invite: boolean | undefined
+  readonly guest_link: boolean | undefined
+}
+
+/** Changes the lists of a drop, and tells who is on them and who has looked. */
+async function share({ actor, services }: Call, siteId: string, wanted: SharingArguments): Promise<object> {
+  const { viewers = [], invite = true, guest_link } = wanted
+  const { viewerSharing } = services
+  if (viewers.length > 0) await viewerSharing.add(actor, siteId, { named: viewers.map(viewerOfText), invite })
+  const link = guest_link ? await viewerSharing.addLink(actor, siteId, {}) : undefined
+  const listed = await viewerSharing.viewers(actor, siteId)
+  return {
+    viewers: listed.map(
+      (viewer) => `${nameViewer(viewer)}${viewer.last_opened_at === null ? ' (not opened yet)' : ''}`,
+    ),
+    ...(link?.url === undefined ? {} : { guest_link: link.url }),
+  }
+}
+
+/** Undefined when the person said yes, here or to the assistant, or when it is public already. */
+function askBeforeOpening(drop: ApiSite, { request, canAsk }: Call, confirm: boolean | undefined): Answer | undefined {
+  if (confirm === true || drop.access_mode === 'public') return undefined
+  const refusal = errors.conflict(
+    'not_confirmed',
+    `"${drop.slug}" stays as it is: ask the person whether everyone may see it, then send confirm: true.`,
+  )
+  if (!canAsk) throw refusal
+  const answer = inputResponse(request.inputResponses, CONFIRM)
+  if (answer.kind === 'elicit') {
+    if (answer.action === 'accept' && answer.content?.['open'] === true) return undefined
+    throw refusal
+  }
+  return inputRequired({
+    inputRequests: {
+      [CONFIRM]: inputRequired.elicit({
+        message: `Let everyone see "${drop.slug}" (${drop.url})?`,
+        requestedSchema: {
+          type: 'object',
+          properties: { open: { type: 'boolean', title: 'Everyone may see it' } },
+          required: ['open'],
+        },
+      }),
+    },
+  })
+}
 
 /** The owner's choice is a list; a setting of one drop adds to it or takes away. */
 async function choose(siteId: string, staysLive: boolean, actor: Call['actor'], sites: ChosenSites): Promise<void> {
@@ -168,7 +243,7 @@ const domain = defineTool({
   needs: 'manage',
   hints: 'changes',
   input: {
-    id,
+    id: dropId,
     action: z.enum(['list', 'add', 'check', 'main', 'remove']),
     domain: z.string().optional(),
   },
@@ -224,15 +299,13 @@ const previewsTool = defineTool({
   },
 })
 
-const CONFIRM = 'confirm'
-
 /** Asked through the client where it can ask; elsewhere the hint makes hosts ask, and the description the model. */
 const remove = defineTool({
   name: 'service_delete',
   description: 'Delete a drop for good, with all versions. Ask the person first.',
   needs: 'manage',
   hints: 'destroys',
-  input: { id },
+  input: { id: dropId },
   output: { deleted: z.boolean() },
   async run({ id: name }, call) {
     const { actor, services } = call
@@ -276,6 +349,8 @@ export function dropFacts(drop: ApiSite): Record<string, unknown> {
     ...(drop.name === '' && drop.title === '' ? {} : { title: drop.name || drop.title }),
     ...(drop.state === 'live' ? {} : { state: drop.state }),
     ...(drop.has_password ? { password: true } : {}),
+    ...(drop.access_mode === 'viewers' ? { access_mode: 'viewers' } : {}),
+    ...(drop.access_until === null ? {} : { access_until: drop.access_until }),
     views_30d: drop.views_30d,
   }
 }

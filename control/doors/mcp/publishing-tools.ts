@@ -15,7 +15,7 @@ import { parse } from '../../ground/http/api.ts'
 import { previewName, purge as purgeField } from '../../drops/sites/schemas.ts'
 import { sideBySide } from '../../../shared/values/side-by-side.ts'
 import { decodeContent } from './arguments.ts'
-import { aboutClocks } from './drop-tools.ts'
+import { aboutClocks, sharingFields } from './drop-tools.ts'
 import { defineTool, type Answer, type Call, type Tool } from './tool.ts'
 
 /** A message of more files is better sent as a .zip. */
@@ -27,12 +27,12 @@ const file = z.strictObject({
   path: z.string(),
   content: z.string().optional(),
   encoding: z.enum(['utf8', 'base64']).optional(),
-  upload: z.string().optional().describe('Id from service_upload, instead of content'),
+  upload: z.string().optional().describe('Instead of content'),
 })
 const files = z.array(file).max(MAX_FILES)
 
-const ifVersion = z.int().nonnegative().optional().describe('Fail unless this version number is live')
-const allowSecrets = z.boolean().optional().describe('Publish files that look like keys or credentials')
+const ifVersion = z.int().nonnegative().optional().describe('Must be live')
+const allowSecrets = z.boolean().optional().describe('Also keys and credentials')
 const message = z.string().max(MAX_MESSAGE_CHARS).optional()
 const purge = z
   .union([z.boolean(), z.literal('all')])
@@ -41,16 +41,12 @@ const purge = z
 const preview = previewName.optional().describe('Publish to the preview of this name instead of going live')
 
 const placeFields = {
-  slug: z
-    .string()
-    .optional()
-    .describe(
-      `Address: ${MIN_SLUG_CHARS}-${MAX_SLUG_CHARS} of a-z, 0-9, hyphen. Yours is updated; omit for a random one`,
-    ),
+  slug: z.string().optional().describe(`${MIN_SLUG_CHARS}-${MAX_SLUG_CHARS} of a-z, 0-9, hyphen; random if omitted`),
   title: z.string().max(MAX_NAME_CHARS).optional(),
-  password: z.string().min(1).max(MAX_PASSWORD_CHARS).optional().describe('Visitors must enter it (paid plans)'),
+  password: z.string().min(1).max(MAX_PASSWORD_CHARS).optional(),
+  ...sharingFields,
   if_version: ifVersion,
-  replace: z.boolean().optional().describe('Let other files of the drop be removed'),
+  replace: z.boolean().optional().describe('Other files may go'),
 }
 
 const publishedFacts = { slug: z.string(), url: z.string(), version: z.int() }
@@ -62,7 +58,7 @@ const publishPage = defineTool({
   needs: 'publish',
   hints: 'changes',
   input: {
-    content: z.string().min(1).optional().describe('The whole document'),
+    content: z.string().min(1).optional(),
     format: z.enum(['html', 'markdown']).optional(),
     upload: z.string().optional().describe('Id from service_upload, instead of content'),
     ...placeFields,
@@ -72,7 +68,25 @@ const publishPage = defineTool({
     preview,
   },
   output: publishedFacts,
-  async run({ content, format, upload, if_version, allow_secrets, purge: ends, ...rest }, call) {
+  async run(
+    {
+      content,
+      format,
+      upload,
+      if_version,
+      allow_secrets,
+      slug,
+      title,
+      password,
+      replace,
+      message: said,
+      purge: ends,
+      preview: named,
+      ...access
+    },
+    call,
+  ) {
+    const rest = { slug, title, password, replace, message: said, preview: named, access }
     return published(call, 1, (progress) =>
       withContent({ content, format, upload }, call, (taken) =>
         call.services.quickPublish.publish(call.actor, {
@@ -95,7 +109,23 @@ const publishFiles = defineTool({
   hints: 'changes',
   input: { files: files.min(1), ...placeFields, allow_secrets: allowSecrets, message, purge, preview },
   output: publishedFacts,
-  async run({ files: sent, if_version, allow_secrets, purge: ends, ...rest }, call) {
+  async run(
+    {
+      files: sent,
+      if_version,
+      allow_secrets,
+      slug,
+      title,
+      password,
+      replace,
+      message: said,
+      purge: ends,
+      preview: named,
+      ...access
+    },
+    call,
+  ) {
+    const rest = { slug, title, password, replace, message: said, preview: named, access }
     return published(call, sent.length, (progress) =>
       withFiles(sent, call, (taken) =>
         call.services.quickPublish.publish(call.actor, {
@@ -230,6 +260,8 @@ async function published(
       created,
       files: version.file_count,
       ...(version.report.kept.files > 0 ? { kept: version.report.kept } : {}),
+      ...(site.access_mode === 'public' ? {} : { access_mode: site.access_mode }),
+      ...(version.guest_link?.url === undefined ? {} : { guest_link: version.guest_link.url }),
       warnings: warnings.slice(0, MAX_SHOWN_WARNINGS).map(({ path, line, message: words, count }) => ({
         ...(path === undefined ? {} : { path }),
         ...(line === undefined ? {} : { line }),

@@ -9,6 +9,7 @@ import type { Publishing } from '../../drops/publishing/contract.ts'
 import type { ContentUploads } from '../../drops/sites/uploads/content-uploads/content-uploads.ts'
 import type { QuickPublish } from '../../drops/sites/versions/quick-publish.ts'
 import type { Sites } from '../../drops/sites/sites.ts'
+import type { ViewerSharing } from '../../drops/visiting/sharing.ts'
 import type { Versions } from '../../drops/sites/versions/versions.ts'
 import type { Previews } from '../../drops/sites/kept/previews.ts'
 import type { Guide } from './guides.ts'
@@ -18,6 +19,7 @@ export interface ToolServices {
   versions: Pick<Versions, 'list' | 'requireId' | 'promote' | 'liveManifest'>
   previews: Pick<Previews, 'list' | 'promote' | 'remove'>
   quickPublish: QuickPublish
+  viewerSharing: Pick<ViewerSharing, 'viewers' | 'add' | 'addLink'>
   contentUploads: Pick<ContentUploads, 'create' | 'use'>
   domains: Pick<Domains, 'list' | 'add' | 'check' | 'makeMain' | 'remove'>
   publishing: Pick<Publishing, 'readBlob'>
@@ -106,7 +108,9 @@ function briefSchemaOf(object: z.ZodObject): ObjectSchema {
   const { $schema: _, ...schema } = z.toJSONSchema(object, {
     io: 'input',
     unrepresentable: 'any',
-    override({ jsonSchema }) {
+    override({ jsonSchema, path }) {
+      // That names which nobody knows are refused is said once, for the whole.
+      if (path.length > 0) delete jsonSchema.additionalProperties
       delete jsonSchema.minimum
       delete jsonSchema.maximum
       delete jsonSchema.maxLength

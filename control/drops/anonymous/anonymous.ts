@@ -87,6 +87,8 @@ export interface AnonymousText {
   readonly filename: string
   readonly content: string
   readonly title?: string | undefined
+  /** When visitors meet 410. */
+  readonly until?: Date | null | undefined
 }
 
 export interface Anonymous {
@@ -94,7 +96,13 @@ export interface Anonymous {
   readonly capBytes: number
   /** Called before a body is read: limits, storage, and the bot check, which may wait, refuse or ask for a proof. */
   admit(publisher: Publisher): Promise<void>
-  publish(publisher: Publisher, prepared: PreparedVersion, name: string): Promise<Propagated<AnonymousDrop>>
+  /** `until`: when visitors meet 410, where that is before the end of its clock. */
+  publish(
+    publisher: Publisher,
+    prepared: PreparedVersion,
+    name: string,
+    until?: Date | null,
+  ): Promise<Propagated<AnonymousDrop>>
   publishText(publisher: Publisher, text: AnonymousText): Promise<Propagated<AnonymousDrop>>
   /** What this browser made and has not claimed, also what can no longer be claimed: `claimable` tells them apart. */
   list(anonymousId: string): Promise<RememberedDrop[]>
@@ -133,7 +141,7 @@ export function createAnonymous(deps: AnonymousDependencies): Anonymous {
 
     async publishText(publisher, text) {
       const limits = { owner: { kind: 'network', ip: publisher.ip }, capBytes } as const
-      return publish(publisher, await receiveText(publishing, limits, text), text.title ?? '')
+      return publish(publisher, await receiveText(publishing, limits, text), text.title ?? '', text.until)
     },
 
     async list(anonymousId) {
@@ -251,7 +259,7 @@ function createPublishAnonymously(
   { sql, routing, sites, versions, inspector, storage, config }: AnonymousDependencies,
   { requireHarmless }: Pick<Admission, 'requireHarmless'>,
 ): Anonymous['publish'] {
-  return async (publisher, prepared, name) => {
+  return async (publisher, prepared, name, until) => {
     const inspection = await requireHarmless(publisher, prepared)
     const claimSecret = randomSecret()
     const { value: site, changes } = await changeRoutes(sql, async (tx) => {
@@ -262,7 +270,7 @@ function createPublishAnonymously(
           network: storage.networkOf(publisher.ip),
           claimHash: hashSecret(claimSecret),
         },
-        { name },
+        { name, accessUntil: until },
       )
       const { version } = await versions.commit(tx, reserved, prepared, null, {})
       if (inspection.verdict === 'review') await inspector.queue(tx, reserved.id, inspection)

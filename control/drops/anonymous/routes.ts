@@ -1,5 +1,6 @@
 /** REST: /api/v1/drops… – no credentials. */
 import { MAX_TITLE_CHARS } from '../../../shared/contracts/limits.ts'
+import type { Clock } from '../../../shared/running/clock.ts'
 import { z } from 'zod'
 import { isCrossOrigin } from '../../people/access/same-origin.ts'
 import type { ControlConfig } from '../../ground/config.ts'
@@ -8,6 +9,7 @@ import { described } from '../../ground/http/operations/described.ts'
 import type { Request, Route } from '../../ground/http/route.ts'
 import type { Publishing } from '../publishing/contract.ts'
 import { propagationHeaders } from '../sites/propagation.ts'
+import { accessFormFields, accessUntilSchema, expiresInSchema, untilOf } from '../viewers/access.ts'
 import { receiveSingle } from '../sites/versions/upload-request.ts'
 import { reportSchema } from '../sites/schemas.ts'
 import type { Anonymous, Publisher } from './anonymous.ts'
@@ -54,6 +56,8 @@ const dropEntrySchema = z.object({
 const markdownSchema = z.strictObject({
   markdown: described(z.string().min(1, 'must not be empty'), "CommonMark with GitHub's tables and lists.", '# Hello'),
   title: described(z.string().max(MAX_TITLE_CHARS), 'Title of the page; else its first heading.', 'Hello').optional(),
+  access_until: accessUntilSchema.optional(),
+  expires_in: expiresInSchema.optional(),
 })
 
 const tag = 'Anonymous drops'
@@ -64,12 +68,14 @@ export function anonymousRoutes({
   publishing,
   browserCookie,
   config,
+  clock,
 }: {
   apiRoute: ApiRouteFactory
   anonymous: Anonymous
   publishing: Pick<Publishing, 'receive'>
   browserCookie: BrowserCookie
   config: Pick<ControlConfig, 'baseUrl'>
+  clock: Clock
 }): Route[] {
   /** Who publishes, admitted by the limits and the bot check, and the cookie to remember them by. */
   async function admit(request: Request): Promise<{ publisher: Publisher; headers: Record<string, string> }> {
@@ -92,15 +98,18 @@ export function anonymousRoutes({
       form: z.object({
         file: described(z.file(), 'One .html or .md file. Its filename says what it is.'),
         title: described(z.string(), 'Title of a page made from Markdown.').optional(),
+        access_until: accessFormFields.access_until,
+        expires_in: accessFormFields.expires_in,
       }),
       formSamples: { page: { file: 'page.html' } },
       output: dropSchema,
       async run({ request, admitted: { publisher, headers } }) {
-        const { prepared, fields } = await receiveSingle(request, publishing, {
+        const { prepared, fields, options } = await receiveSingle(request, publishing, {
           owner: { kind: 'network', ip: request.ip },
           capBytes: anonymous.capBytes,
         })
-        const { value, pending } = await anonymous.publish(publisher, prepared, fields.get('title') ?? '')
+        const until = untilOf(options.access ?? {}, clock.now())
+        const { value, pending } = await anonymous.publish(publisher, prepared, fields.get('title') ?? '', until)
         return new WithHeaders(value, { ...headers, ...propagationHeaders(pending) })
       },
     }),
@@ -121,6 +130,7 @@ export function anonymousRoutes({
           filename: 'index.md',
           content: body.markdown,
           title: body.title,
+          until: untilOf(body, clock.now()),
         })
         return new WithHeaders(value, { ...headers, ...propagationHeaders(pending) })
       },

@@ -21,6 +21,7 @@ export async function listGallery(
     from sites s join organisations o on o.id = s.org_id join users u on u.id = o.owner_id
     where s.in_gallery and s.deleted_at is null and s.live_version_id is not null and s.password_hash is null
       and s.taken_down_at is null and s.paused_at is null and s.expired_at is null and (s.expires_at is null or s.expires_at > ${now})
+      and (s.access_until is null or s.access_until > ${now})
       and u.email_verified_at is not null
     order by ${order === 'newest' ? sql`s.published_at desc` : sql`views desc, s.published_at desc`} limit ${limit}`
 }

@@ -1,15 +1,17 @@
 import type { PlanName } from '../../ground/terms/plans.ts'
 import type { WorkflowRun } from '../../ground/actor.ts'
 import { jsonb, one, type Sql } from '../../ground/database/sql.ts'
+import type { VisibilityPolicy } from '../../people/organisations/rules.ts'
 import type { PublishReport } from './schemas.ts'
 import type { CappedSite, ClockColumns, HeldSlug, RetainedVersion, SiteFacts } from './rules.ts'
 
 const siteFacts = (sql: Sql) => sql`
   s.id, s.org_id, s.slug, s.name, s.title, s.password_hash, s.password_generation, s.keep_old_files_days, s.previews,
-  s.served_manifest_hash, s.served_for, s.kept_files, s.kept_bytes, s.kept_until, s.kept_ends_at, s.analytics, s.spa_fallback,
+  s.served_manifest_hash, s.served_for, s.kept_files, s.kept_bytes, s.kept_until, s.kept_ends_at,
+  s.access_until, s.access_requests, s.admission_ms, s.analytics, s.spa_fallback,
   s.in_gallery, s.stays_live, s.live_version_id, s.next_version_number, s.expires_at, s.expired_at, s.clock_started_at, s.paused_at, s.taken_down_at,
   s.taken_down_reason, s.deleted_at, s.dns_target, s.created_at, s.updated_at, s.published_at,
-  coalesce(o.plan, 'anonymous') as plan, u.email_verified_at is not null as owner_verified,
+  coalesce(o.plan, 'anonymous') as plan, coalesce(o.visibility_policy, 'open') as visibility_policy, u.email_verified_at is not null as owner_verified,
   u.last_sign_in_at as owner_seen_at`
 
 const siteSource = (sql: Sql) => sql`
@@ -73,6 +75,15 @@ const sharingPlan = (sql: Sql, orgId: string) => sql`
   where o.id = this.id
     or (this.plan = 'free' and o.plan = 'free' and o.owner_id = this.owner_id and o.deleted_at is null)`
 
+/** What its organisation allows, for a drop that is about to be made. */
+export async function findPolicy(sql: Sql, orgId: string): Promise<VisibilityPolicy> {
+  const { policy } = one(
+    await sql<{ policy: VisibilityPolicy }[]>`
+      select visibility_policy as policy from organisations where id = ${orgId}`,
+  )
+  return policy
+}
+
 /** Orders the changes of one site, and with them what is published of it. Organisations are locked before sites. */
 export async function lockSite(sql: Sql, siteId: string): Promise<void> {
   await sql`select id from sites where id = ${siteId} for update`
@@ -124,6 +135,8 @@ export async function insertSite(
     name: string
     dns_target: string
     expires_at: Date | null
+    password_hash: string | null
+    access_until: Date | null
     anonymous_id: string | null
     anonymous_network: string | null
     claim_hash: string | null
@@ -197,6 +210,9 @@ export type SiteChanges = Partial<
     | 'password_generation'
     | 'keep_old_files_days'
     | 'previews'
+    | 'access_until'
+    | 'access_requests'
+    | 'admission_ms'
   >
 >
 

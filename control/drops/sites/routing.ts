@@ -4,12 +4,14 @@
  */
 import { inOrder, type Sql } from '../../ground/database/sql.ts'
 import type { RoutingTransaction } from '../../ground/routing/changes.ts'
-import { setRoute, toldRouteOf, type NewRoute } from '../../ground/routing/outbox.ts'
+import { setRoute, toldRouteOf, type NewRoute, type ToldRoute } from '../../ground/routing/outbox.ts'
 import { tellWebhooks } from '../../ground/routing/webhook-outbox.ts'
 import type { SiteRoute } from '../../../shared/contracts/route-record.ts'
 import { isShortenedPreview, previewHost, siteHost } from '../../../shared/http/hosts.ts'
 import { endKept } from './kept/kept-files.ts'
 import { listPreviews } from './kept/queries.ts'
+import { accessModeOf } from '../viewers/access.ts'
+import { endedAdmissions } from '../viewers/lists.ts'
 import { findSite, lockSite, retainedVersions, retireSlugs, setClock, slugsOf } from './queries.ts'
 import { clockOf, eventsOf, redirectRouteOf, siteRouteOf, sortSlugs, type Lifetimes, type SiteFacts } from './rules.ts'
 
@@ -44,9 +46,11 @@ export function createRefreshRoutes({
     return { ...site, ...clock }
   }
 
-  /** What was taken down or deleted keeps nothing of former versions, also when it is restored. */
-  async function endKeptOf(tx: RoutingTransaction, site: SiteFacts): Promise<SiteFacts> {
-    const isOver = site.deleted_at !== null || site.taken_down_at !== null
+  /** What was taken down, deleted or is for viewers from now on keeps nothing of former versions, also afterwards. */
+  async function endKeptOf(tx: RoutingTransaction, site: SiteFacts, told: ToldRoute | undefined): Promise<SiteFacts> {
+    const wasPublic = told !== undefined && told.viewers === undefined && told.password === null
+    const isClosed = accessModeOf(site) === 'viewers' && wasPublic
+    const isOver = site.deleted_at !== null || site.taken_down_at !== null || isClosed
     if (!isOver || site.served_manifest_hash === null) return site
     await endKept(tx, site.id, new Date(now()))
     return { ...site, served_manifest_hash: null, served_for: null }
@@ -73,12 +77,14 @@ export function createRefreshRoutes({
       () => listPreviews(tx, siteId),
     )
     if (!found) return
-    const site = await endKeptOf(tx, await setClockOf(tx, found))
-    const record = siteRouteOf(site, retained, sitesDomain, now(), named)
-    const slugs = sortSlugs(held, site.deleted_at !== null, now())
     const hosts = held.map(({ slug }) => siteHost(slug, sitesDomain))
-    for (const type of eventsOf(await toldRouteOf(tx, siteId, hosts), record))
-      await tellWebhooks(tx, { type, siteId, at: new Date(now()) })
+    const told = await toldRouteOf(tx, siteId, hosts)
+    const site = await endKeptOf(tx, await setClockOf(tx, found), told)
+    const isShared = accessModeOf(site) === 'viewers' && site.deleted_at === null
+    const ended = isShared ? await endedAdmissions(tx, siteId, new Date(now())) : []
+    const record = siteRouteOf(site, retained, sitesDomain, now(), { ended, named })
+    const slugs = sortSlugs(held, site.deleted_at !== null, now())
+    for (const type of eventsOf(told, record)) await tellWebhooks(tx, { type, siteId, at: new Date(now()) })
     for (const slug of slugs.serving) await setRoute(tx, { ...record, host: siteHost(slug, sitesDomain) })
     for (const route of shortenedPreviews(site, record)) await setRoute(tx, route)
     for (const slug of slugs.redirecting) await setRoute(tx, redirectRouteOf(slug, site, sitesDomain))

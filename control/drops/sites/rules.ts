@@ -3,7 +3,9 @@ import { plans, type PlanName } from '../../ground/terms/plans.ts'
 import { siteHost } from '../../../shared/http/hosts.ts'
 import type { SiteRoute, SiteState } from '../../../shared/contracts/route-record.ts'
 import type { Analytics } from '../../../shared/contracts/analytics.ts'
-import type { NewRoute } from '../../ground/routing/outbox.ts'
+import type { VisibilityPolicy } from '../../people/organisations/rules.ts'
+import { accessModeOf } from '../viewers/access.ts'
+import type { NewRoute, ToldRoute } from '../../ground/routing/outbox.ts'
 import type { WebhookEvent } from '../../ground/routing/webhook-outbox.ts'
 
 /** A site with what its serving depends on. */
@@ -13,6 +15,7 @@ export interface SiteFacts {
   slug: string
   name: string
   title: string
+  /** In the mode `viewers` no hash, but a word (shared/contracts/admission.ts). */
   password_hash: string | null
   password_generation: number
   /** How long files of former versions stay reachable; null: as the service's setting says. */
@@ -26,6 +29,12 @@ export interface SiteFacts {
   kept_bytes: number
   kept_until: Date | null
   kept_ends_at: Date | null
+  /** Visitors meet 410 from then on. */
+  access_until: Date | null
+  /** Strangers may ask the owner to be let in. */
+  access_requests: boolean
+  /** How long a browser is let in; null: as long as the service says. */
+  admission_ms: number | null
   analytics: Analytics | null
   spa_fallback: boolean
   in_gallery: boolean
@@ -47,6 +56,8 @@ export interface SiteFacts {
   published_at: Date | null
   /** `anonymous` without an owner. */
   plan: PlanName
+  /** What its organisation allows. */
+  visibility_policy: VisibilityPolicy
   owner_verified: boolean
   /** The owner's last sign-in; null without an owner. */
   owner_seen_at: Date | null
@@ -79,15 +90,21 @@ export function stateOf(site: SiteFacts, now: number): SiteState {
   if (site.paused_at) return 'paused'
   if (!site.live_version_id) return 'reserved'
   if (site.org_id !== null && !site.owner_verified) return 'unverified'
-  return 'live'
+  return isOver(site, now) ? 'expired' : 'live'
 }
 
+/** The time is over for which its owner wanted it seen. Nothing is removed by that, and the owner can extend it. */
+export function isOver({ access_until }: Pick<SiteFacts, 'access_until'>, now: number): boolean {
+  return access_until !== null && access_until.getTime() <= now
+}
+
+/** `ended`: admissions that were taken back, of a drop that only its viewers see. */
 export function siteRouteOf(
   site: SiteFacts,
   versions: readonly RetainedVersion[],
   sitesDomain: string,
   now: number,
-  named: readonly NamedVersion[] = [],
+  { ended = [], named = [] }: { ended?: readonly [string, number][]; named?: readonly NamedVersion[] } = {},
 ): Omit<SiteRoute, 'v' | 'revision'> {
   const plan = plans[site.plan]
   const live = versions.find((version) => version.id === site.live_version_id)
@@ -102,9 +119,10 @@ export function siteRouteOf(
     manifest: state === 'gone' || !live ? null : servedManifestOf(site, live),
     version_number: live?.number ?? 0,
     versions: isHidden ? [] : versions.map((version) => [version.number, version.manifest_hash]),
-    expires_at: site.expires_at?.getTime() ?? null,
+    expires_at: earliestOf([site.expires_at, site.access_until])?.getTime() ?? null,
     // A password stays in force when the plan ends: no private drop becomes public by a missed payment.
     password: site.password_hash ? { hash: site.password_hash, generation: site.password_generation } : null,
+    ...(accessModeOf(site) === 'viewers' ? { viewers: { ended: [...ended], asks: site.access_requests } } : {}),
     spa_fallback: site.spa_fallback,
     badge: plan.badge,
     analytics: plan.analytics ? site.analytics : null,
@@ -120,8 +138,6 @@ function servedManifestOf(site: SiteFacts, live: RetainedVersion): string {
     : live.manifest_hash
 }
 
-type ToldRoute = Pick<SiteRoute, 'state' | 'password'>
-
 const CLOSED_STATES: ReadonlySet<SiteState> = new Set(['expired', 'paused', 'removed'])
 
 /** What owners' webhooks hear when a drop's record changes. A new drop has no record yet. */
@@ -134,7 +150,9 @@ export function eventsOf(before: ToldRoute | undefined, after: ToldRoute): Webho
     if (after.state === 'paused') events.push('drop.paused')
     if (after.state === 'live' && CLOSED_STATES.has(before.state)) events.push('drop.restored')
   }
-  if (after.state !== 'gone' && before.password?.hash !== after.password?.hash) events.push('drop.access_changed')
+  const isSameDoor =
+    before.password?.hash === after.password?.hash && (before.viewers === undefined) === (after.viewers === undefined)
+  if (after.state !== 'gone' && !isSameDoor) events.push('drop.access_changed')
   return events
 }
 
@@ -231,6 +249,10 @@ export function clockOf(site: SiteFacts, now: number, lifetimes: Lifetimes): Clo
           ),
         ])
   return { expires_at, expired_at: expires_at.getTime() > now ? null : site.expired_at, clock_started_at }
+}
+
+function earliestOf(times: readonly (Date | null)[]): Date | null {
+  return times.reduce((first, time) => (first === null || (time !== null && time < first) ? time : first), null)
 }
 
 function latestOf(times: readonly (Date | null)[]): Date {

@@ -10,6 +10,15 @@ import {
 import { isPreviewName, MAX_PREVIEW_NAME_CHARS } from '../../../shared/http/hosts.ts'
 import { previewAccesses } from './rules.ts'
 import { sha256Hex, siteStates } from '../../../shared/contracts/route-record.ts'
+import {
+  ACCESS_MODES,
+  accessFields,
+  accessFormFields,
+  accessModeSchema,
+  accessUntilSchema,
+  expiresInSchema,
+} from '../viewers/access.ts'
+import { guestLinkSchema } from '../viewers/schemas.ts'
 import { described } from '../../ground/http/operations/described.ts'
 
 const SAMPLE_TIME = '2026-11-15T09:00:00.000Z'
@@ -40,8 +49,15 @@ export const siteSchema = z
     title: described(z.string(), 'Title of the live page.', 'Hello'),
     url: siteUrl,
     state: described(z.enum(siteStates), 'What visitors meet.', 'live'),
-    access_mode: described(z.enum(['public', 'password']), 'Who can open it.', 'public'),
+    access_mode: described(z.enum(ACCESS_MODES), 'Who can open it.', 'public'),
     has_password: described(z.boolean(), 'Visitors are asked for a password.', false),
+    access_until: timeOrNull('When visitors meet 410, whatever its clock says; null for never.', null),
+    access_requests: described(z.boolean(), 'Who is not on the list of viewers may ask you to be let in.', true),
+    viewer_admission: described(
+      z.string().nullable(),
+      'How long a browser is let in; null: as long as the service says.',
+      null,
+    ),
     branding_enabled: described(z.boolean(), 'The small badge is shown.', false),
     spa_fallback: described(z.boolean(), 'Unknown paths serve index.html.', false),
     gallery: described(z.boolean(), 'May be shown in the gallery.', false),
@@ -121,6 +137,7 @@ export const versionSchema = z
       null,
     ),
     report: reportSchema,
+    guest_link: guestLinkSchema.optional(),
   })
   .meta({ id: 'Version' })
 export type ApiVersion = z.infer<typeof versionSchema>
@@ -217,6 +234,15 @@ export const patchSiteSchema = z.strictObject({
     z.int().min(0).max(365).nullable(),
     "How many days a file that a new version lacks stays reachable, for tabs that are open; 0: not at all, null: the service's setting.",
   ).optional(),
+  access_mode: accessModeSchema.optional(),
+  access_until: accessUntilSchema.optional(),
+  expires_in: expiresInSchema.optional(),
+  access_requests: described(z.boolean(), 'Who is not on the list of viewers may ask you to be let in.').optional(),
+  viewer_admission: described(
+    z.string().max(40).nullable(),
+    'How long a browser is let in, at most as long as the service says; null for that.',
+    '7d',
+  ).optional(),
 })
 export type SitePatch = z.infer<typeof patchSiteSchema>
 
@@ -268,6 +294,7 @@ const publishFields = {
   allow_secrets: described(z.enum(['true', 'false']), 'Publishes files that look like secrets too.').optional(),
   purge: described(z.enum(PURGES), PURGE_SAYS).optional(),
   preview: previewName.optional(),
+  ...accessFormFields,
 }
 
 /** Read by receive.ts as they arrive; here for readers of the API. */
@@ -310,6 +337,7 @@ export const startUploadSchema = z.strictObject({
   allow_secrets: described(z.boolean(), 'Publishes files that look like secrets too.').optional(),
   purge: described(z.union([z.boolean(), z.literal('all')]), PURGE_SAYS).optional(),
   preview: previewName.optional(),
+  ...accessFields,
 })
 export type StartUpload = z.infer<typeof startUploadSchema>
 

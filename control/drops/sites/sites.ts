@@ -1,6 +1,7 @@
 /** Sites: reserve, list, change settings, delete. Content arrives through versions/. */
 import { recordAudit } from '../../people/audit/audit.ts'
-import { DAY_MS, type Clock } from '../../../shared/running/clock.ts'
+import { DAY_MS, SECOND_MS, type Clock } from '../../../shared/running/clock.ts'
+import { parseDuration } from '../../../shared/settings/env.ts'
 import { errors, type ApiError } from '../../../shared/contracts/errors.ts'
 import { plans, type PlanName } from '../../ground/terms/plans.ts'
 import { similarSlugs } from '../../../shared/values/readable-slug.ts'
@@ -8,12 +9,17 @@ import { reaches, type Actor } from '../../ground/actor.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import type { Pool, Sql } from '../../ground/database/sql.ts'
 import { changeRoutes, type RoutingTransaction } from '../../ground/routing/changes.ts'
+import type { EnqueueMail } from '../../ground/mail/mail.ts'
+import { durationInWords } from '../../ground/terms/durations.ts'
+import { accessModeOf, untilOf, type WantedAccess } from '../viewers/access.ts'
+import { eraseViewers } from '../viewers/lists.ts'
 import type { Routing } from '../../ground/routing/routing.ts'
 import { chooseStaying, pauseBeyondCap, requireChoosable, resumeFitting } from './settings/active-drops.ts'
 import { createReservations, type Reservations, type WantedSite } from './settings/reservation.ts'
 import { showSite } from './settings/show-site.ts'
 import { slugRefusal, takeWantedSlug } from './settings/slugs.ts'
 import { preparePassword, writePassword } from './settings/protection.ts'
+import { requireAccess, sharingBy, writeAccess } from './settings/sharing-changes.ts'
 import { MAX_UPLOADS_UNDER_WAY } from './uploads/under-way.ts'
 import * as queries from './queries.ts'
 import type { SiteKeptFiles } from './kept/kept-files.ts'
@@ -33,7 +39,11 @@ export interface SitesDependencies {
   routing: Pick<Routing, 'propagate'>
   refreshRoutes: RefreshRoutes
   keptFiles: Pick<SiteKeptFiles, 'refit'>
-  config: Pick<ControlConfig, 'sitesDomain' | 'publicPort' | 'anonymousLifetimeMs' | 'slugCooldownMs'>
+  enqueueMail: EnqueueMail
+  config: Pick<
+    ControlConfig,
+    'sitesDomain' | 'publicPort' | 'anonymousLifetimeMs' | 'slugCooldownMs' | 'viewerAdmissionMs'
+  >
 }
 
 /** What an organisation uses, and what its plan allows. */
@@ -93,7 +103,8 @@ export interface Sites extends Reservations {
   usage(actor: Actor): Promise<Usage>
 }
 
-export function createSites({ sql, clock, routing, refreshRoutes, keptFiles, config }: SitesDependencies): Sites {
+export function createSites(deps: SitesDependencies): Sites {
+  const { sql, clock, routing, refreshRoutes, keptFiles, config } = deps
   const now = (): Date => new Date(clock.now())
   const reservations = createReservations({ clock, config })
   const reading = createReading({ sql, clock, config })
@@ -105,6 +116,7 @@ export function createSites({ sql, clock, routing, refreshRoutes, keptFiles, con
 
   async function remove(tx: RoutingTransaction, site: SiteFacts): Promise<void> {
     await queries.markDeleted(tx, site.id, now())
+    await eraseViewers(tx, site.id)
     // There was never anything to see at the address of a drop without content: it is free again at once.
     const wasPublished = site.next_version_number > 1
     const coolsUntil = clock.now() + (wasPublished ? config.slugCooldownMs : 0)
@@ -142,9 +154,11 @@ export function createSites({ sql, clock, routing, refreshRoutes, keptFiles, con
 
     async patch(actor, siteId, patch) {
       const before = await requireOwn(sql, actor, siteId)
-      const password =
-        patch.password === undefined ? undefined : await preparePassword(before.plan, before, patch.password)
-      const columns = columnsOf(before, patch)
+      const access = accessOf(patch, clock.now())
+      const given = passwordOf(before, patch)
+      requireAccess(before, { wanted: access, hasPassword: given != null })
+      const password = given === undefined ? undefined : await preparePassword(before.plan, before, given)
+      const columns = columnsOf(before, patch, config.viewerAdmissionMs)
       const { changes } = await changeRoutes(sql, async (tx) => {
         await queries.lockSite(tx, siteId)
         const site = await requireOwn(tx, actor, siteId)
@@ -152,6 +166,8 @@ export function createSites({ sql, clock, routing, refreshRoutes, keptFiles, con
           await rename(tx, site, patch.slug, { now: now(), cooldownMs: config.slugCooldownMs })
         await queries.updateSite(tx, siteId, columns, now())
         if (password !== undefined) await writePassword(tx, site, password, now())
+        const change = { wanted: access, hasPassword: given != null }
+        await writeAccess(tx, site, change, sharingBy(actor, site, now(), deps))
         if (patch.keep_old_files_days !== undefined) await keptFiles.refit(tx, siteId)
         await refreshRoutes(tx, siteId)
         await recordAudit(tx, {
@@ -318,8 +334,29 @@ async function rename(
   await queries.releaseSlug(tx, site.slug, 'former', new Date(now.getTime() + cooldownMs))
 }
 
-/** Columns that a PATCH sets, besides the password. */
-function columnsOf(site: SiteFacts, patch: SitePatch): queries.SiteChanges {
+/** What a PATCH says of who may see the drop, and until when. */
+function accessOf(patch: SitePatch, now: number): WantedAccess {
+  return { mode: patch.access_mode, until: untilOf(patch, now) }
+}
+
+/** Null takes a password away; a drop without one, which only its viewers see, stays as it is. */
+function passwordOf(site: SiteFacts, { password, access_mode }: SitePatch): string | null | undefined {
+  if (password !== null) return password
+  return access_mode === undefined && accessModeOf(site) === 'password' ? null : undefined
+}
+
+/** Throws where it is longer than the service lets anyone in. */
+function admissionMs(text: string | null, mostMs: number): number | null {
+  const ms = text === null ? null : parseDuration(text)
+  if (ms === undefined || (ms !== null && (ms < SECOND_MS || ms > mostMs)))
+    throw errors.invalidRequest(
+      `viewer_admission: send a duration such as 12h or 7d, at most ${durationInWords(mostMs)}.`,
+    )
+  return ms
+}
+
+/** Columns that a PATCH sets, besides those that say who may see the drop. */
+function columnsOf(site: SiteFacts, patch: SitePatch, mostAdmissionMs: number): queries.SiteChanges {
   if (patch.analytics != null && !plans[site.plan].analytics) throw errors.planFeature('Analytics')
   return {
     ...(patch.name === undefined ? {} : { name: patch.name }),
@@ -329,5 +366,9 @@ function columnsOf(site: SiteFacts, patch: SitePatch): queries.SiteChanges {
     ...(patch.analytics === undefined ? {} : { analytics: patch.analytics }),
     ...(patch.previews === undefined ? {} : { previews: patch.previews }),
     ...(patch.keep_old_files_days === undefined ? {} : { keep_old_files_days: patch.keep_old_files_days }),
+    ...(patch.access_requests === undefined ? {} : { access_requests: patch.access_requests }),
+    ...(patch.viewer_admission === undefined
+      ? {}
+      : { admission_ms: admissionMs(patch.viewer_admission, mostAdmissionMs) }),
   }
 }

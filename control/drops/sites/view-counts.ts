@@ -1,20 +1,11 @@
-/**
- * Folds the page views that the edges counted into Postgres, exactly once.
- * The counts are renamed aside as a batch with an id; the batch id is recorded in the transaction that adds them.
- */
-import { randomUUID } from 'node:crypto'
+/** Folds the page views that the edges counted into Postgres, exactly once. */
 import type { Redis } from 'ioredis'
 import { keys } from '../../../shared/redis/keys.ts'
-import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
+import { foldCounts } from '../../ground/database/fold.ts'
+import type { Pool, Sql } from '../../ground/database/sql.ts'
 
 export async function foldViews({ sql, redis }: { sql: Pool; redis: Redis }): Promise<void> {
-  if (await redis.exists(keys.views))
-    await redis.rename(keys.views, `${keys.views}:batch:${randomUUID()}`).catch(ignoreMissing)
-  for (const batchKey of await batches(redis)) {
-    const counts = await redis.hgetall(batchKey)
-    await transaction(sql, (tx) => addBatch(tx, batchKey, counts))
-    await redis.del(batchKey)
-  }
+  await foldCounts({ sql, redis, key: keys.views, add: addBatch })
 }
 
 /** Ids of batches that are long gone from Redis. */
@@ -22,23 +13,7 @@ export async function forgetBatches(sql: Sql, foldedBefore: Date): Promise<void>
   await sql`delete from view_batches where folded_at < ${foldedBefore}`
 }
 
-/** Another control may have renamed it a moment before. */
-function ignoreMissing(error: Error): void {
-  if (!error.message.includes('no such key')) throw error
-}
-
-async function batches(redis: Redis): Promise<string[]> {
-  const found: string[] = []
-  let cursor = '0'
-  do {
-    const [next, page] = await redis.scan(cursor, 'MATCH', `${keys.views}:batch:*`, 'COUNT', 1000)
-    found.push(...page)
-    cursor = next
-  } while (cursor !== '0')
-  return found
-}
-
-async function addBatch(sql: Sql, batchId: string, counts: Record<string, string>): Promise<void> {
+async function addBatch(sql: Sql, batchId: string, counts: Readonly<Record<string, string>>): Promise<void> {
   const isNew = await sql`insert into view_batches (id) values (${batchId}) on conflict do nothing returning id`
   if (isNew.length === 0) return
   const entries = Object.entries(counts).map(([field, count]) => {

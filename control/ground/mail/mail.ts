@@ -4,7 +4,7 @@ import { newId } from '../../../shared/contracts/ids.ts'
 import type { Secrets } from '../../../shared/secrets/secrets.ts'
 import type { Sql } from '../database/sql.ts'
 import { isNobody } from './address.ts'
-import { deleteMailsTo, insertMail } from './queries.ts'
+import { deleteMailsAbout, deleteMailsTo, insertMail } from './queries.ts'
 import { renderMail, type MailData, type MailTemplate } from './letters/templates.ts'
 
 interface NewMail<Name extends MailTemplate> {
@@ -33,3 +33,6 @@ export function sealContext(mailId: string): string {
 
 /** Forgets every mail to these addresses. */
 export const eraseMailsTo = (sql: Sql, addresses: readonly string[]): Promise<void> => deleteMailsTo(sql, addresses)
+
+/** Forgets every mail whose event key begins so. */
+export const eraseMailsAbout = (sql: Sql, keyPrefix: string): Promise<void> => deleteMailsAbout(sql, keyPrefix)

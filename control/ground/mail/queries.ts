@@ -62,3 +62,8 @@ export async function deleteSettledMails(sql: Sql, before: Date): Promise<void> 
 export async function deleteMailsTo(sql: Sql, recipients: readonly string[]): Promise<void> {
   await sql`delete from mails where lower(recipient) = any(${recipients as string[]})`
 }
+
+/** Mails about one thing have keys that begin with its name. */
+export async function deleteMailsAbout(sql: Sql, keyPrefix: string): Promise<void> {
+  await sql`delete from mails where starts_with(event_key, ${keyPrefix})`
+}

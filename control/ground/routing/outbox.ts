@@ -35,12 +35,11 @@ export async function writeRoute(sql: Sql, route: NewRoute): Promise<string> {
   return history
 }
 
+/** The part of a record that says whether visitors may come in, and which. */
+export type ToldRoute = Pick<SiteRoute, 'state' | 'password' | 'viewers'>
+
 /** What the edges were last told of a site, at one of these hosts. */
-export async function toldRouteOf(
-  tx: Sql,
-  siteId: string,
-  hosts: readonly string[],
-): Promise<Pick<SiteRoute, 'state' | 'password'> | undefined> {
+export async function toldRouteOf(tx: Sql, siteId: string, hosts: readonly string[]): Promise<ToldRoute | undefined> {
   const [row] = await tx<{ record: SiteRoute }[]>`
     select record from routes
     where host = any(${hosts as string[]}) and record ->> 'kind' = 'site' and record ->> 'site_id' = ${siteId}

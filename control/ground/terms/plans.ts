@@ -17,6 +17,8 @@ export interface Plan {
   /** Named previews of one drop. */
   readonly namedPreviews: number
   readonly customDomains: number
+  /** Viewers of one drop, and as many guest links. */
+  readonly viewersPerDrop: number
   readonly bundles: boolean
   readonly password: boolean
   readonly analytics: boolean
@@ -37,6 +39,7 @@ const plus: SoldPlan = {
   versionsKept: 10,
   namedPreviews: 10,
   customDomains: 1,
+  viewersPerDrop: 50,
   bundles: true,
   password: true,
   analytics: true,
@@ -55,6 +58,7 @@ export const plans: Readonly<Record<PlanName, Plan> & Record<'plus' | 'business'
     versionsKept: 1,
     namedPreviews: 0,
     customDomains: 0,
+    viewersPerDrop: 0,
     bundles: false,
     password: false,
     analytics: false,
@@ -71,6 +75,7 @@ export const plans: Readonly<Record<PlanName, Plan> & Record<'plus' | 'business'
     versionsKept: 3,
     namedPreviews: 1,
     customDomains: 0,
+    viewersPerDrop: 5,
     bundles: true,
     password: false,
     analytics: false,
@@ -89,6 +94,7 @@ export const plans: Readonly<Record<PlanName, Plan> & Record<'plus' | 'business'
     versionsKept: 30,
     namedPreviews: 50,
     customDomains: 10,
+    viewersPerDrop: 500,
   },
   // Grandfathered: no longer sold, limits unchanged while the subscription lasts.
   starter: { ...plus, name: 'starter', label: 'Starter', price: undefined },

@@ -67,6 +67,7 @@ export function createCloseAccount({
       await hooks.onOrganisationDeleted(tx, id, now())
       await closeOrganisation(tx, id, now())
     }
+    await hooks.onMemberLeft(tx, user.id, undefined, now())
     await leaveAllOrganisations(tx, user.id)
     await endSessionsOf(tx, user.id)
     await revokeTokensOf(tx, user.id, now())

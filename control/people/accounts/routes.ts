@@ -33,7 +33,14 @@ const meSchema = z
     country: described(z.string(), 'Which decides the currency.', 'DE'),
     currency: described(z.string(), 'Of its invoices.', 'eur'),
     organisations: described(z.array(tenantSchema), 'All that you belong to.', [
-      { id: 'org_7c1m4x9d2k', name: 'Example Ltd', plan: 'business', role: 'owner', personal: false },
+      {
+        id: 'org_7c1m4x9d2k',
+        name: 'Example Ltd',
+        plan: 'business',
+        role: 'owner',
+        personal: false,
+        visibility_policy: 'open',
+      },
     ]),
     expiring: described(
       z.array(expiringSchema),
@@ -74,7 +81,7 @@ export function accountRoutes({ apiRoute, organisations, expiring }: AccountRout
           plan: tenant.plan,
           country: tenant.country,
           currency: tenant.currency,
-          organisations: memberships.map(toTenant),
+          organisations: memberships.map((each) => toTenant(each)),
           expiring: (await expiring(actor)).map(({ id, slug, url, state, expires_at }) => ({
             id,
             slug,

@@ -9,6 +9,8 @@ export interface OrganisationHooks {
   onOrganisationDeleted(tx: RoutingTransaction, orgId: string, now: Date): Promise<void>
   /** Serving depends on the owner's mailbox and last sign-in, and the bill follows the owner: what there is to pay. */
   onOwnerChanged(tx: RoutingTransaction, orgId: string, now: Date): Promise<{ bill: Bill | undefined }>
+  /** What the person has opened as a member is closed to them: in drops of one organisation, or of all. */
+  onMemberLeft(tx: RoutingTransaction, userId: string, orgId: string | undefined, now: Date): Promise<void>
   /** After the commit: tells the edges. */
   propagate(changes: RouteChanges): Promise<unknown>
 }

@@ -58,8 +58,9 @@ export function createMembers({ sql, clock, baseUrl, enqueueMail, hooks }: Organ
         return { userId, email: member.email, role, joinedAt: member.joinedAt }
       }),
 
-    removeMember: (actor, orgId, userId) =>
-      changeAsMember(sql, actor, orgId, undefined, async (tx, own) => {
+    async removeMember(actor, orgId, userId) {
+      const { changes } = await changeRoutes(sql, async (tx) => {
+        const own = await lockAsMember(tx, actor, orgId)
         const isLeaving = userId === actor.userId
         const member = await otherMember(tx, orgId, userId)
         if (!isLeaving) requirePermission(own.role, 'manage_members')
@@ -69,6 +70,7 @@ export function createMembers({ sql, clock, baseUrl, enqueueMail, hooks }: Organ
             'The owner cannot leave. Transfer ownership first, or delete the organisation.',
           )
         if (!isLeaving) requirePermission(own.role, permissionToManage(member.role))
+        await hooks.onMemberLeft(tx, userId, orgId, now())
         await deleteMembership(tx, orgId, userId, now())
         await recordAudit(tx, {
           at: now(),
@@ -77,7 +79,9 @@ export function createMembers({ sql, clock, baseUrl, enqueueMail, hooks }: Organ
           action: isLeaving ? 'member.left' : 'member.removed',
           subject: member.email,
         })
-      }),
+      })
+      await hooks.propagate(changes)
+    },
 
     async transfer(actor, orgId, toUserId) {
       const { changes } = await changeRoutes(sql, async (tx) => {

@@ -19,16 +19,36 @@ import {
   listOwned,
   lockPerson,
   markOrganisationDeleted,
+  listPublicDrops,
   setName,
+  setPolicy,
   setSessionOrganisation,
   type MembershipRow,
+  type PublicDrop,
 } from './queries.ts'
-import { hasAllFree, MAX_FREE_ORGANISATIONS, mayReach, parseName, requireWholeAccount } from './rules.ts'
+import {
+  hasAllFree,
+  MAX_FREE_ORGANISATIONS,
+  mayReach,
+  parseName,
+  requireWholeAccount,
+  type VisibilityPolicy,
+} from './rules.ts'
+
+/** What may be changed of an organisation as a whole. */
+export interface OrganisationChanges {
+  readonly name?: string | undefined
+  readonly visibilityPolicy?: VisibilityPolicy | undefined
+}
 
 export interface Organisations extends Members, Invitations {
   list(actor: Actor): Promise<MembershipRow[]>
   create(actor: Actor, name: string): Promise<MembershipRow>
   rename(actor: Actor, orgId: string, name: string): Promise<MembershipRow>
+  /** Its name, and what it allows its drops to be; what is undefined stays. */
+  change(actor: Actor, orgId: string, changes: OrganisationChanges): Promise<MembershipRow>
+  /** Drops that anyone or a password can open, although the organisation allows that no longer. */
+  stillPublic(organisation: Pick<MembershipRow, 'id' | 'visibilityPolicy'>): Promise<PublicDrop[]>
   /** Its drops are gone at once. A personal organisation goes with its account only. */
   remove(actor: Actor, orgId: string): Promise<void>
   /** Makes it the one that the session acts for. */
@@ -38,6 +58,7 @@ export interface Organisations extends Members, Invitations {
 export function createOrganisations(deps: OrganisationsDependencies): Organisations {
   const { sql, clock, hooks } = deps
   const now = (): Date => new Date(clock.now())
+  const change = createChange(deps)
 
   return {
     ...createMembers(deps),
@@ -80,20 +101,10 @@ export function createOrganisations(deps: OrganisationsDependencies): Organisati
       })
     },
 
-    rename: (actor, orgId, text) =>
-      changeAsMember(sql, actor, orgId, 'rename', async (tx, own) => {
-        const name = parseName(text)
-        await setName(tx, orgId, name)
-        await recordAudit(tx, {
-          at: now(),
-          orgId,
-          actor,
-          action: 'organisation.renamed',
-          subject: orgId,
-          detail: { from: own.name, to: name },
-        })
-        return { ...own, name }
-      }),
+    rename: (actor, orgId, name) => change(actor, orgId, { name }),
+    change,
+
+    stillPublic: async ({ id, visibilityPolicy }) => (visibilityPolicy === 'no_public' ? listPublicDrops(sql, id) : []),
 
     async remove(actor, orgId) {
       const { changes } = await changeRoutes(sql, async (tx) => {
@@ -125,4 +136,23 @@ export function createOrganisations(deps: OrganisationsDependencies): Organisati
       return target
     },
   }
+}
+
+/** Changes an organisation as a whole. */
+function createChange({ sql, clock }: Pick<OrganisationsDependencies, 'sql' | 'clock'>): Organisations['change'] {
+  return (actor, orgId, { name: text, visibilityPolicy }) =>
+    changeAsMember(sql, actor, orgId, 'rename', async (tx, own) => {
+      const at = new Date(clock.now())
+      const name = text === undefined ? own.name : parseName(text)
+      if (text !== undefined) {
+        await setName(tx, orgId, name)
+        const detail = { from: own.name, to: name }
+        await recordAudit(tx, { at, orgId, actor, action: 'organisation.renamed', subject: orgId, detail })
+      }
+      if (visibilityPolicy === undefined || visibilityPolicy === own.visibilityPolicy) return { ...own, name }
+      await setPolicy(tx, orgId, visibilityPolicy)
+      const detail = { from: own.visibilityPolicy, to: visibilityPolicy }
+      await recordAudit(tx, { at, orgId, actor, action: 'organisation.policy_changed', subject: orgId, detail })
+      return { ...own, name, visibilityPolicy }
+    })
 }

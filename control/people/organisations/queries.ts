@@ -1,7 +1,9 @@
 /** SQL of organisations: tenants, memberships, invitations. */
 import type { PlanName } from '../../ground/terms/plans.ts'
 import type { Role } from '../../ground/actor.ts'
+import { VIEWERS_ONLY } from '../../../shared/contracts/admission.ts'
 import { one, type Sql } from '../../ground/database/sql.ts'
+import type { VisibilityPolicy } from './rules.ts'
 
 export interface OrganisationRow {
   readonly id: string
@@ -11,6 +13,7 @@ export interface OrganisationRow {
   readonly country: string
   readonly currency: string
   readonly ownerId: string
+  readonly visibilityPolicy: VisibilityPolicy
 }
 
 export interface MembershipRow extends OrganisationRow {
@@ -18,7 +21,7 @@ export interface MembershipRow extends OrganisationRow {
 }
 
 const organisationColumns = (sql: Sql) =>
-  sql`o.id, o.name, o.plan, o.personal, o.country, o.currency, o.owner_id as "ownerId"`
+  sql`o.id, o.name, o.plan, o.personal, o.country, o.currency, o.owner_id as "ownerId", o.visibility_policy as "visibilityPolicy"`
 
 export async function insertOrganisation(
   sql: Sql,
@@ -132,6 +135,23 @@ export async function setOwner(sql: Sql, orgId: string, userId: string): Promise
 
 export async function setName(sql: Sql, orgId: string, name: string): Promise<void> {
   await sql`update organisations set name = ${name} where id = ${orgId}`
+}
+
+export async function setPolicy(sql: Sql, orgId: string, policy: VisibilityPolicy): Promise<void> {
+  await sql`update organisations set visibility_policy = ${policy} where id = ${orgId}`
+}
+
+export interface PublicDrop {
+  readonly id: string
+  readonly slug: string
+}
+
+/** Published, and open to more than named viewers. */
+export async function listPublicDrops(sql: Sql, orgId: string): Promise<PublicDrop[]> {
+  return sql<PublicDrop[]>`
+    select id, slug from sites
+    where org_id = ${orgId} and deleted_at is null and live_version_id is not null
+      and password_hash is distinct from ${VIEWERS_ONLY} order by slug`
 }
 
 /** The member's tokens and connected apps for this organisation end with the membership, also should it begin anew. */

@@ -4,9 +4,15 @@ import { described } from '../../ground/http/operations/described.ts'
 import type { Route } from '../../ground/http/route.ts'
 import type { Organisations } from './organisations.ts'
 import { invitationSchema, memberSchema, tenantSchema, toInvitation, toMember, toTenant } from './schemas.ts'
-import { GIVABLE_ROLES } from './rules.ts'
+import { GIVABLE_ROLES, VISIBILITY_POLICIES } from './rules.ts'
 
 const nameSchema = z.strictObject({ name: described(z.string(), 'Its name.', 'Example Ltd') })
+const changeSchema = z
+  .strictObject({
+    name: described(z.string(), 'Its name.', 'Example Ltd').optional(),
+    visibility_policy: described(z.enum(VISIBILITY_POLICIES), 'Whether its drops may be public.').optional(),
+  })
+  .refine((body) => Object.keys(body).length > 0, 'Send name or visibility_policy.')
 const givableRole = z.enum(GIVABLE_ROLES)
 const tag = 'Organisation'
 
@@ -31,7 +37,10 @@ function wholeRoutes({ apiRoute, organisations }: OrganisationRoutesDependencies
       tag,
       status: 200,
       output: z.array(tenantSchema),
-      run: async ({ actor }) => (await organisations.list(actor)).map(toTenant),
+      async run({ actor }) {
+        const all = await organisations.list(actor)
+        return Promise.all(all.map(async (each) => toTenant(each, await organisations.stillPublic(each))))
+      },
     }),
     apiRoute({
       method: 'POST',
@@ -50,12 +59,15 @@ function wholeRoutes({ apiRoute, organisations }: OrganisationRoutesDependencies
       path: '/api/v1/organisations/:id',
       access: 'verified',
       needs: 'people',
-      summary: 'Rename an organisation',
+      summary: 'Rename an organisation, or say whether its drops may be public',
       tag,
-      body: nameSchema,
+      body: changeSchema,
       status: 200,
       output: tenantSchema,
-      run: async ({ actor, params, body }) => toTenant(await organisations.rename(actor, params.id, body.name)),
+      async run({ actor, params, body: { name, visibility_policy: visibilityPolicy } }) {
+        const changed = await organisations.change(actor, params.id, { name, visibilityPolicy })
+        return toTenant(changed, await organisations.stillPublic(changed))
+      },
     }),
     apiRoute({
       method: 'DELETE',

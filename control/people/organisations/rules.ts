@@ -16,6 +16,10 @@ export function requireWholeAccount({ via }: Pick<Actor, 'via'>): void {
     throw errors.forbidden('A connected app acts for one organisation only. Do this in the dashboard.')
 }
 
+/** Who may see the drops of an organisation, before each says so itself; the first is the default. */
+export const VISIBILITY_POLICIES = ['open', 'private_by_default', 'no_public'] as const
+export type VisibilityPolicy = (typeof VISIBILITY_POLICIES)[number]
+
 /** Roles that can be given away. Ownership is one person's and moves by transfer only. */
 export const GIVABLE_ROLES = ['admin', 'member'] as const
 export type GivableRole = (typeof GIVABLE_ROLES)[number]

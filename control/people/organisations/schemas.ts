@@ -1,7 +1,8 @@
 /** Organisations as the API shows them. */
 import { z } from 'zod'
 import { described } from '../../ground/http/operations/described.ts'
-import type { InvitationRow, MemberRow, MembershipRow } from './queries.ts'
+import type { InvitationRow, MemberRow, MembershipRow, PublicDrop } from './queries.ts'
+import { VISIBILITY_POLICIES } from './rules.ts'
 
 const roleSchema = z.enum(['owner', 'admin', 'member'])
 
@@ -14,6 +15,16 @@ export const tenantSchema = z
     plan: described(z.string(), 'What is paid for.', 'business'),
     role: described(roleSchema, 'Yours in it.', 'owner'),
     personal: described(z.boolean(), 'The one that came with the account.', false),
+    visibility_policy: described(
+      z.enum(VISIBILITY_POLICIES),
+      'Whether drops may be public: `open`; `private_by_default`: new ones are for named viewers unless a publish says otherwise; `no_public`: always.',
+      'open',
+    ),
+    still_public: described(
+      z.array(z.object({ id: z.string(), slug: z.string() })),
+      'Under `no_public`: drops that were open to more than named viewers before, and stay so until they are changed.',
+      [],
+    ).optional(),
   })
   .meta({ id: 'Organisation' })
 
@@ -36,8 +47,12 @@ export const invitationSchema = z
   })
   .meta({ id: 'Invitation' })
 
-export function toTenant({ id, name, plan, role, personal }: MembershipRow): z.output<typeof tenantSchema> {
-  return { id, name, plan, role, personal }
+export function toTenant(
+  { id, name, plan, role, personal, visibilityPolicy }: MembershipRow,
+  stillPublic?: readonly PublicDrop[],
+): z.output<typeof tenantSchema> {
+  const listed = visibilityPolicy === 'no_public' && stillPublic ? { still_public: [...stillPublic] } : {}
+  return { id, name, plan, role, personal, visibility_policy: visibilityPolicy, ...listed }
 }
 
 export function toMember({ userId, email, role, joinedAt }: MemberRow): z.output<typeof memberSchema> {

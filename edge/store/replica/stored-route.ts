@@ -40,7 +40,8 @@ type Head =
       spaFallback: boolean,
       badge: boolean,
       analytics: SiteRoute['analytics'],
-      /** Left out by the release before. */
+      /** The release before reads past it, and asks for a password that nobody has. */
+      viewers?: SiteRoute['viewers'] | null,
       previews?: SiteRoute['previews'] | null,
       names?: SiteRoute['names'] | null,
     ]
@@ -78,8 +79,9 @@ export function fromStored(host: string, stored: Buffer): ServedRoute {
         spa_fallback: head[8],
         badge: head[9],
         analytics: head[10],
-        ...(head[11] ? { previews: head[11] } : {}),
-        ...(head[12] ? { names: head[12] } : {}),
+        ...(head[11] ? { viewers: head[11] } : {}),
+        ...(head[12] ? { previews: head[12] } : {}),
+        ...(head[13] ? { names: head[13] } : {}),
       } satisfies ServedSite
     case 'none':
       return { v, host, revision, kind: 'none' }
@@ -117,6 +119,7 @@ function headOf(record: RouteRecord, versions: readonly Version[]): Head {
         record.spa_fallback,
         record.badge,
         record.analytics,
+        record.viewers ?? null,
         record.previews ?? null,
         record.names ?? null,
       ]

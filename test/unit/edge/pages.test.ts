@@ -36,7 +36,7 @@ describe('a closed drop says in words what happened', () => {
 
 test.each<[string, PreparedPage, number]>([
   ['closed', closedPage('gone', options), 410],
-  ['missing', missingPage(options), 404],
+  ['missing', missingPage({ ...options, isProtected: false }), 404],
   ['unlock', unlockPage({ ...options, next: '/' }), 401],
   ['error', errorPage(500, { baseUrl: options.baseUrl, id: 'err_1' }), 500],
 ])('the %s page is never stored, never indexed, and loads and runs nothing', (_, page, status) => {

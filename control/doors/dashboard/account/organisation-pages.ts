@@ -5,7 +5,12 @@ import type { Html } from '../../../../shared/pages/html.ts'
 import { safeNext } from '../../../../shared/http/safe-next.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import type { Route } from '../../../ground/http/route.ts'
-import { GIVABLE_ROLES, type GivableRole } from '../../../people/organisations/rules.ts'
+import {
+  GIVABLE_ROLES,
+  VISIBILITY_POLICIES,
+  type GivableRole,
+  type VisibilityPolicy,
+} from '../../../people/organisations/rules.ts'
 import { flashOf, saying } from '../frame/flash.ts'
 import type { AccountRequest } from '../frame/callers.ts'
 import type { AccountFormRequest, Handlers } from '../frame/handlers.ts'
@@ -44,6 +49,7 @@ export function organisationRoutes({ organisations, billing, clock }: DashboardS
         members,
         invitations,
         ending,
+        stillPublic: await organisations.stillPublic(current),
         userId: actor.userId,
         now: clock.now(),
       }),
@@ -92,6 +98,9 @@ export function organisationRoutes({ organisations, billing, clock }: DashboardS
       return seeOther(`${HOME}?created=${id}`)
     }),
     change('rename', 'done', ({ actor, form }) => organisations.rename(actor, actor.orgId, form.get('name') ?? '')),
+    change('policy', 'done', ({ actor, form }) =>
+      organisations.change(actor, actor.orgId, { visibilityPolicy: policyOf(form) }),
+    ),
     change('invite', 'invited', ({ actor, form }) =>
       organisations.invite(actor, actor.orgId, { email: form.get('email') ?? '', role: roleOf(form) }),
     ),
@@ -121,6 +130,12 @@ export function organisationRoutes({ organisations, billing, clock }: DashboardS
       await organisations.remove(actor, actor.orgId)
     }),
   ]
+}
+
+function policyOf(form: URLSearchParams): VisibilityPolicy {
+  const policy = VISIBILITY_POLICIES.find((candidate) => candidate === form.get('visibility_policy'))
+  if (!policy) throw errors.invalidRequest('visibility_policy: choose one.')
+  return policy
 }
 
 function roleOf(form: URLSearchParams): GivableRole {

@@ -27,6 +27,8 @@ export interface OrganisationPage {
   readonly invitations: readonly Invitation[]
   /** What is paid for and ends when the organisation is deleted. */
   readonly ending: readonly Bill[]
+  /** Drops that more than named viewers can open, although that is no longer allowed. */
+  readonly stillPublic: readonly { readonly id: string; readonly slug: string }[]
   readonly userId: string
   readonly now: number
 }
@@ -55,6 +57,7 @@ export function organisationBody(viewer: Viewer, view: OrganisationPage): Html {
     </section>
     ${may(current.role, 'manage_members') && inviteCard(viewer, view)}
     ${may(current.role, 'rename') && renameCard(viewer, current.name)}
+    ${may(current.role, 'rename') && policyCard(viewer, view)}
     ${createCard(viewer)}
     ${!current.personal && may(current.role, 'delete') && deleteCard(viewer, view)}
   `
@@ -75,6 +78,27 @@ function createdNotice(viewer: Viewer, created: Membership, current: Membership)
 function renameCard(viewer: Viewer, name: string): Html {
   const form = formAt(viewer, '/account/organisation/rename')
   return card(form, 'Rename', form.text({ name: 'name', id: 'rename', label: 'Name', value: name, ...NAME_FIELD }))
+}
+
+/** What is public already stays so until someone changes it: the list says what there is to look at. */
+function policyCard(viewer: Viewer, { current, stillPublic }: OrganisationPage): Html {
+  const form = formAt(viewer, '/account/organisation/policy')
+  const choice = form.select({
+    name: 'visibility_policy',
+    label: 'Drops of this organisation',
+    value: current.visibilityPolicy,
+    options: [
+      ['open', 'may be public'],
+      ['private_by_default', 'are private unless their publisher says otherwise'],
+      ['no_public', 'are never public: only named viewers see them'],
+    ],
+  })
+  const fields = html`${choice}${
+    stillPublic.length > 0 &&
+    html`<p>Open to others since before, until you change them:</p>
+      <ul>${stillPublic.map(({ id, slug }) => html`<li><a href="/sites/${id}/sharing">${slug}</a></li>`)}</ul>`
+  }`
+  return card(form, 'Who may see drops', fields, 'Save')
 }
 
 function createCard(viewer: Viewer): Html {

@@ -222,6 +222,7 @@ function upgradeCard(viewer: AccountViewer, plan: (typeof plans)['plus' | 'busin
         <li>${plan.activeDrops} drops that stay for good</li>
         <li>${bytesInWords(plan.storageBytes)} of storage, ${bytesInWords(plan.uploadBytes)} per upload</li>
         <li>${countInWords(plan.customDomains, 'custom domain')}</li>
+        <li>${countInWords(plan.viewersPerDrop, 'viewer')} per drop</li>
         <li>Passwords and analytics, no badge</li>
       </ul>
       <div class="cluster">

@@ -6,6 +6,7 @@ import { nameOf, shortAddress, stateTag, stateWords } from '../parts/words.ts'
 
 const TABS = {
   '': 'Publish',
+  '/sharing': 'Sharing',
   '/versions': 'Versions',
   '/views': 'Views',
   '/settings': 'Settings',
@@ -36,6 +37,7 @@ export function sitePage(
             <p class="cluster">
               <a href="${site.url}">${shortAddress(site.url)}</a>
               ${stateTag(site.state)}
+              ${site.access_mode === 'viewers' && html`<span class="tag">Private</span>`}
             </p>
           </div>
         </div>

@@ -151,7 +151,9 @@ function row(site: ApiSite, recent: readonly number[], now: number): Html {
         <a href="/sites/${site.id}"><strong>${nameOf(site)}</strong></a><br>
         <a class="small soft" href="${site.url}">${shortAddress(site.url)}</a>
       </th>
-      <td>${stateTag(site.state)}${site.has_password && html` <span class="tag">Password</span>`}</td>
+      <td>${stateTag(site.state)}${site.has_password && html` <span class="tag">Password</span>`}${
+        site.access_mode === 'viewers' && html` <span class="tag">Private</span>`
+      }</td>
       <td data-label="Views">
         <span class="spark-row">
           ${sparkline(recent)}

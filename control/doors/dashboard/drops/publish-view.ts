@@ -8,6 +8,7 @@ import { formAt } from '../parts/form-fields.ts'
 import { publishTerms } from '../parts/drop-zone.ts'
 import { copyRow } from '../parts/publish-result.ts'
 import { qrCode } from '../parts/qr.ts'
+import { shareButtons } from '../sharing/sharing-view.ts'
 import { sitePage } from './drop-frame.ts'
 import { publishFields, type EditedText } from './list-view.ts'
 import { bytesInWords } from '../../../../shared/values/sizes.ts'
@@ -105,6 +106,7 @@ function liveCard(viewer: AccountViewer, view: SitePublish, live: VersionEntry):
           ${justPublished && before && changeSummary(viewer, site, live, before)}
           <a class="live-link" href="${site.url}" target="_blank" rel="noopener">${shortAddress(site.url)}</a>
           ${copyRow(site.url, 'Address')}
+          ${viewer.signedIn.emailVerified && shareButtons(viewer, site)}
           ${
             isEditable &&
             !edited &&

@@ -42,6 +42,8 @@ const MESSAGES: ReadonlyMap<string, Flash> = new Map([
   ['saved-general', { tone: 'good', text: 'Saved.' }],
   ['password-set', { tone: 'good', text: 'Saved. Visitors need the password from now on.' }],
   ['password-removed', { tone: 'good', text: 'Removed. Everyone with the address can see the drop now.' }],
+  ['private', { tone: 'good', text: 'Private now: only people whom you name can see it.' }],
+  ['public', { tone: 'good', text: 'Everyone with the address can see it now.' }],
   ['chosen', { tone: 'good', text: 'Saved. These stay live.' }],
   ['deleted', { tone: 'good', text: 'Deleted. The address says that it is gone.' }],
   ['published', { tone: 'good', text: 'Published.' }],

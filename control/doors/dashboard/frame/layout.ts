@@ -232,6 +232,7 @@ function ownMenu(
         <ul class="plain" aria-labelledby="own-organisations">${organisations.map(choice)}</ul>
         <ul class="plain menu-rest">
           <li>
+            <a class="menu-item" href="/shared">Shared with me</a>
             <a class="menu-item" href="/account"${section === 'account' ? html` aria-current="true"` : ''}>Account</a>
           </li>
           <li><a class="menu-item" href="/account/organisation">Organisation and members</a></li>

@@ -25,6 +25,10 @@ import type { Previews } from '../../../drops/sites/kept/previews.ts'
 import type { Secrets } from '../../../../shared/secrets/secrets.ts'
 import type { Uploads } from '../../../drops/sites/uploads/uploads.ts'
 import type { Versions } from '../../../drops/sites/versions/versions.ts'
+import type { AccessRequests } from '../../../drops/visiting/requests.ts'
+import type { SharedWithMe } from '../../../drops/visiting/shared-with-me.ts'
+import type { ViewerSharing } from '../../../drops/visiting/sharing.ts'
+import type { VisitDesk } from '../../../drops/visiting/visit-desk.ts'
 import type { Trust } from '../../../drops/trust/trust.ts'
 
 export interface DashboardServices {
@@ -73,6 +77,10 @@ export interface DashboardServices {
   readonly domains: Pick<Domains, 'list' | 'get' | 'add' | 'check' | 'makeMain' | 'remove' | 'count'>
   readonly trust: Pick<Trust, 'takedown' | 'restore' | 'report' | 'openQueue' | 'dismiss' | 'search'>
   readonly gallery: Pick<Gallery, 'list'>
+  readonly viewerSharing: ViewerSharing
+  readonly sharedWithMe: SharedWithMe
+  readonly accessRequests: AccessRequests
+  readonly visitDesk: Pick<VisitDesk, 'memberLink'>
   readonly oauth: Pick<OAuth, 'listGrants' | 'revokeGrant'> & { readonly device: Pick<DeviceGrants, 'find' | 'decide'> }
   readonly serviceStatus: ServiceStatus
   readonly billing: Pick<Billing, 'checkout' | 'portal' | 'overview' | 'returned' | 'subscriptionsOf'>

@@ -32,6 +32,7 @@ const ROWS: readonly (readonly [label: string, value: (plan: Plan, lifetimes: Li
   ['Lifetime', lifetimeInWords],
   ['Folders and .zip', (plan) => yesNo(plan.bundles)],
   ['Custom domains', (plan) => (plan.customDomains === 0 ? '–' : plan.customDomains)],
+  ['Viewers per drop, and as many guest links', (plan) => (plan.viewersPerDrop === 0 ? '–' : plan.viewersPerDrop)],
   ['Password protection', (plan) => yesNo(plan.password)],
   ['Analytics integrations', (plan) => yesNo(plan.analytics)],
   ['No Dropway badge', (plan) => yesNo(!plan.badge)],

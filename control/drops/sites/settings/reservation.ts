@@ -1,6 +1,7 @@
 /** How a drop comes to be: room in the plan, a slug, a row. */
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../../../shared/running/clock.ts'
+import { VIEWERS_ONLY } from '../../../../shared/contracts/admission.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { newId } from '../../../../shared/contracts/ids.ts'
 import { dropCapInWords, plans, type PlanName } from '../../../ground/terms/plans.ts'
@@ -8,6 +9,7 @@ import { randomSlug } from '../../../../shared/values/readable-slug.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
 import { inOrder, type Sql } from '../../../ground/database/sql.ts'
+import { defaultMode } from '../../viewers/access.ts'
 import { recordAudit } from '../../../people/audit/audit.ts'
 import * as queries from '../queries.ts'
 import type { SiteFacts } from '../rules.ts'
@@ -17,6 +19,10 @@ export interface WantedSite {
   /** Random when omitted. */
   readonly slug?: string | undefined
   readonly name?: string | undefined
+  /** Only its viewers are to see it, from the beginning. */
+  readonly isPrivate?: boolean | undefined
+  /** When visitors meet 410. */
+  readonly accessUntil?: Date | null | undefined
 }
 
 /** Who a new drop belongs to. */
@@ -64,6 +70,8 @@ export function createReservations({ clock, config }: ReservationsDependencies):
       slug,
       name: wanted.name ?? '',
       dns_target: `t-${randomBytes(8).toString('hex')}`,
+      password_hash: wanted.isPrivate ? VIEWERS_ONLY : null,
+      access_until: wanted.accessUntil ?? null,
       // An owned drop's clock begins with its first content.
       expires_at: isOwned ? null : new Date(clock.now() + config.anonymousLifetimeMs),
       anonymous_id: isOwned ? null : owner.anonymousId,
@@ -88,7 +96,8 @@ export function createReservations({ clock, config }: ReservationsDependencies):
     const plan = await lockOrganisation(tx, actor.orgId)
     if ((await roomFor(tx, actor.orgId, plan)) < 1)
       throw errors.planLimit(`${dropCapInWords(plan)} Delete one, or upgrade.`)
-    const site = await reserve(tx, { orgId: actor.orgId }, wanted)
+    const isPrivate = wanted.isPrivate ?? defaultMode(await queries.findPolicy(tx, actor.orgId)) === 'viewers'
+    const site = await reserve(tx, { orgId: actor.orgId }, { ...wanted, isPrivate })
     await recordAudit(tx, {
       at: now(),
       orgId: actor.orgId,

@@ -1,7 +1,9 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../../shared/running/clock.ts'
 import { siteHost } from '../../../../shared/http/hosts.ts'
 import { plans } from '../../../ground/terms/plans.ts'
 import { addressOf } from '../../../../shared/settings/settings.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
+import { accessModeOf } from '../../viewers/access.ts'
 import { stateOf, type SiteFacts } from '../rules.ts'
 import type { ApiSite } from '../schemas.ts'
 
@@ -19,8 +21,11 @@ export function showSite(
     title: site.title,
     url: addressOf(config, siteHost(site.slug, config.sitesDomain)),
     state: stateOf(site, now),
-    access_mode: site.password_hash ? 'password' : 'public',
-    has_password: site.password_hash !== null,
+    access_mode: accessModeOf(site),
+    has_password: accessModeOf(site) === 'password',
+    access_until: site.access_until?.toISOString() ?? null,
+    access_requests: site.access_requests,
+    viewer_admission: site.admission_ms === null ? null : durationText(site.admission_ms),
     branding_enabled: plans[site.plan].badge,
     spa_fallback: site.spa_fallback,
     gallery: site.in_gallery,
@@ -36,4 +41,17 @@ export function showSite(
     keep_old_files_days: site.keep_old_files_days,
     kept: { files: site.kept_files, bytes: site.kept_bytes, until: site.kept_until?.toISOString() ?? null },
   }
+}
+
+/** `12h` or `90s`: what a caller may send again. */
+function durationText(ms: number): string {
+  const [unit, size] = (
+    [
+      ['d', DAY_MS],
+      ['h', HOUR_MS],
+      ['m', MINUTE_MS],
+      ['s', SECOND_MS],
+    ] as const
+  ).find(([, each]) => ms % each === 0) ?? ['ms', 1]
+  return `${ms / size}${unit}`
 }

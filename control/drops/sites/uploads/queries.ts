@@ -1,4 +1,5 @@
-import type { Sql } from '../../../ground/database/sql.ts'
+import { jsonb, type Sql } from '../../../ground/database/sql.ts'
+import type { AccessInput } from '../../viewers/access.ts'
 import type { Purge } from '../schemas.ts'
 
 export interface UploadRow {
@@ -11,6 +12,8 @@ export interface UploadRow {
   allow_secrets: boolean
   purge: Purge | null
   preview: string | null
+  /** What the publish says about who may see the drop. */
+  access: AccessInput | null
   expires_at: Date
 }
 
@@ -36,7 +39,7 @@ export async function insertUpload(
   pieces: readonly UploadBlob[],
 ): Promise<void> {
   const packed = files.map((file): PackedFile => [file.path, file.hash, file.size])
-  await sql`insert into uploads ${sql({ ...upload, files: sql.json(packed) })}`
+  await sql`insert into uploads ${sql({ ...upload, access: upload.access && jsonb(sql, upload.access), files: sql.json(packed) })}`
   if (pieces.length === 0) return
   const arrived = pieces.filter((blob) => blob.stored).map((blob) => blob.hash)
   await sql`
@@ -52,7 +55,7 @@ export async function findOpenUpload(
   now: Date,
 ): Promise<UploadRow | undefined> {
   const [upload] = await sql<UploadRow[]>`
-    select id, site_id, user_id, message, if_version, spa_fallback, allow_secrets, purge, preview, expires_at from uploads
+    select id, site_id, user_id, message, if_version, spa_fallback, allow_secrets, purge, preview, access, expires_at from uploads
     where id = ${uploadId} and site_id = ${siteId} and expires_at > ${now}`
   return upload
 }

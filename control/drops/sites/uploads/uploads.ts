@@ -27,6 +27,8 @@ import { markdownLanding, requireLandingPage } from '../../publishing/intake/bun
 import { receiveContent } from '../../publishing/intake/take-in.ts'
 import { findOwnSlug, lockOrganisation, ownBlobs } from '../queries.ts'
 import { requireFewUnderWay, UPLOAD_LIFETIME_MS } from './under-way.ts'
+import { requireAccess } from '../settings/sharing-changes.ts'
+import { wantedAccess, type AccessInput } from '../../viewers/access.ts'
 import type { SiteFacts } from '../rules.ts'
 import type {
   Changes,
@@ -159,6 +161,8 @@ function createUploadStart({
       const site = await sites.requireOwn(sql, actor, siteId)
       versions.requirePublishable(site)
       requireUploadable(wanted.files, plans[site.plan].uploadBytes)
+      const access = wantedAccess(wanted, clock.now()) ?? {}
+      requireAccess(site, { wanted: access, hasPassword: false })
       const live = uploadedHashes(await versions.liveManifest(siteId, site.live_version_id))
       const unpublished = await unpublishedOf(sql, actor, wanted.files, live)
       const id = newId('upl', clock.now())
@@ -186,6 +190,7 @@ function createUploadStart({
             allow_secrets: wanted.allow_secrets ?? false,
             purge: purgeOf(wanted.purge),
             preview: wanted.preview ?? null,
+            access: accessOfUpload(wanted),
             expires_at: expiresAt,
           },
           wanted.files.map((file) => ({ path: file.path, hash: file.sha256, size: file.size })),
@@ -332,6 +337,13 @@ function createUploadArrival(
   }
 }
 
+/** Null when it says nothing about who may see the drop. */
+function accessOfUpload(wanted: StartUpload): AccessInput | null {
+  const { access_mode, viewers, guest_link, invite, access_until, expires_in } = wanted
+  const given = { access_mode, viewers, guest_link, invite, access_until, expires_in }
+  return Object.values(given).every((value) => value === undefined) ? null : given
+}
+
 /** Once everything has arrived. */
 function createUploadFinish(deps: UploadsDependencies): Pick<Uploads, 'finish'> {
   const { sql, versions, publishing, partialsDir } = deps
@@ -359,6 +371,7 @@ function createUploadFinish(deps: UploadsDependencies): Pick<Uploads, 'finish'> 
         })
         const options = {
           message: upload.message,
+          ...(upload.access === null ? {} : { access: upload.access }),
           ...(upload.if_version === null ? {} : { ifVersion: upload.if_version }),
           ...(upload.spa_fallback === null ? {} : { spaFallback: upload.spa_fallback }),
           purge: upload.purge ?? undefined,

@@ -8,6 +8,7 @@ import type { WorkflowRun } from '../../../ground/actor.ts'
 import { plans, type PlanName } from '../../../ground/terms/plans.ts'
 import { inOrder, type Sql } from '../../../ground/database/sql.ts'
 import type { RoutingTransaction } from '../../../ground/routing/changes.ts'
+import type { AccessInput } from '../../viewers/access.ts'
 import type { PreparedVersion } from '../../publishing/contract.ts'
 import * as queries from '../queries.ts'
 import type { RefreshRoutes } from '../routing.ts'
@@ -32,6 +33,8 @@ export interface PublishOptions {
   readonly preview?: string | undefined
   /** The run of a workflow that publishes. */
   readonly source?: WorkflowRun | undefined
+  /** Who may see it from this version on; written in the same transaction. */
+  readonly access?: AccessInput | undefined
 }
 
 /** What a publish or a promotion took the place of. */

@@ -10,6 +10,9 @@ import type { Pool, Sql } from '../../../ground/database/sql.ts'
 import { changeRoutes } from '../../../ground/routing/changes.ts'
 import { tellWebhooks } from '../../../ground/routing/webhook-outbox.ts'
 import type { PreparedVersion } from '../../publishing/contract.ts'
+import type { EnqueueMail } from '../../../ground/mail/mail.ts'
+import { accessModeOf, wantedAccess, type WantedAccess } from '../../viewers/access.ts'
+import { requireAccess, sharingBy, writeAccess } from '../settings/sharing-changes.ts'
 import { preparePassword, writePassword, type WantedPassword } from '../settings/protection.ts'
 import type { SiteKeptFiles } from '../kept/kept-files.ts'
 import * as queries from '../queries.ts'
@@ -30,6 +33,7 @@ interface PublishVersionsDependencies {
   sites: Pick<Sites, 'add' | 'lockOrganisation' | 'lockOwn' | 'requireOwn'>
   config: AddressConfig
   keptFiles: Pick<SiteKeptFiles, 'replace'>
+  enqueueMail: EnqueueMail
   commit: CommitVersion
   propagate: PropagateOrTakeBack
 }
@@ -91,14 +95,20 @@ export function createPublishVersions(deps: PublishVersionsDependencies): Publis
     options: PublishOptions,
     alongside?: Alongside,
   ): Promise<Propagated<Published>> {
-    const password = options.password === undefined ? undefined : await wantedPassword(actor, peek, options.password)
+    const password =
+      options.password === undefined ? undefined : await wantedPassword(actor, peek, options.password, options)
     const { value: published, changes } = await changeRoutes(sql, async (tx) => {
       const { site, created } = await find(tx)
       requirePublishable(site, clock.now())
       await alongside?.work(tx)
       if (password !== undefined) await protect(tx, actor, site, password, new Date(clock.now()))
       const { by, source } = originOf(actor)
-      const { version, addedBytes, before } = await commit(tx, site, prepared, by, { ...options, source })
+      const change = { wanted: accessFor(site, options, clock.now()), hasPassword: password !== undefined }
+      const sharing = sharingBy(actor, site, new Date(clock.now()), deps)
+      const { fields, guestLink } = await writeAccess(tx, site, change, sharing)
+      if (fields.length > 0) await recordChange(tx, actor, site, fields, sharing.now)
+      const { version: made, addedBytes, before } = await commit(tx, site, prepared, by, { ...options, source })
+      const version = guestLink === undefined ? made : { ...made, guest_link: guestLink }
       if (addedBytes > 0) await requireStorage(tx, { orgId: actor.orgId, plan: site.plan, now: new Date(clock.now()) })
       await recordAudit(tx, {
         at: new Date(clock.now()),
@@ -218,38 +228,45 @@ export async function findBySlug(
   return id === undefined ? undefined : sites.requireOwn(sql, actor, id)
 }
 
-async function wantedPassword(actor: Actor, peek: PublishPlace['peek'], password: string): Promise<WantedPassword> {
+async function wantedPassword(
+  actor: Actor,
+  peek: PublishPlace['peek'],
+  password: string,
+  { access = {} }: PublishOptions,
+): Promise<WantedPassword> {
   const site = await peek()
+  if (site) requireAccess(site, { wanted: { mode: access.access_mode }, hasPassword: true })
   return preparePassword(site?.plan ?? actor.plan, site, password)
 }
 
+/** Where no drop may be public, what was reserved before that was decided is not published openly either. */
+function accessFor(site: SiteFacts, { access: input = {}, password }: PublishOptions, now: number): WantedAccess {
+  const access = wantedAccess(input, now) ?? {}
+  const isFirst = site.next_version_number === 1
+  const isSilent = access.mode === undefined && password === undefined && accessModeOf(site) !== 'viewers'
+  return isFirst && isSilent && site.visibility_policy === 'no_public' ? { ...access, mode: 'viewers' } : access
+}
+
 async function protect(tx: Sql, actor: Actor, site: SiteFacts, password: WantedPassword, now: Date): Promise<void> {
-  if (!(await writePassword(tx, site, password, now))) return
-  await recordAudit(tx, {
-    at: now,
-    orgId: actor.orgId,
-    actor,
-    action: 'site.updated',
-    subject: site.id,
-    detail: { fields: ['password'] },
-  })
+  if (await writePassword(tx, site, password, now)) await recordChange(tx, actor, site, ['password'], now)
 }
 
 async function rename(tx: Sql, actor: Actor, site: SiteFacts, name: string, now: Date): Promise<void> {
   await queries.updateSite(tx, site.id, { name }, now)
-  await recordAudit(tx, {
-    at: now,
-    orgId: actor.orgId,
-    actor,
-    action: 'site.updated',
-    subject: site.id,
-    detail: { fields: ['name'] },
-  })
+  await recordChange(tx, actor, site, ['name'], now)
 }
 
-/** Checked before a body is read, and again in the transaction. */
+function recordChange(tx: Sql, actor: Actor, site: SiteFacts, fields: readonly string[], at: Date): Promise<void> {
+  const { orgId } = actor
+  return recordAudit(tx, { at, orgId, actor, action: 'site.updated', subject: site.id, detail: { fields } })
+}
+
+/**
+ * Checked before a body is read, and again in the transaction. A drop whose time for visitors is over takes new versions:
+ * the owner may extend it with one of them.
+ */
 export function requirePublishable(site: SiteFacts, now: number): void {
-  const state = stateOf(site, now)
+  const state = stateOf({ ...site, access_until: null }, now)
   if (state === 'removed')
     throw errors.forbidden('This drop was removed by trust and safety. Nothing can be published to it.')
   if (state === 'expired')

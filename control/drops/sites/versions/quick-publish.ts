@@ -12,6 +12,7 @@ import { fileKindOf, LANDING_PAGE, type FileKind } from '../../../../shared/cont
 import type { Actor } from '../../../ground/actor.ts'
 import type { Intake, PreparedVersion, Publishing } from '../../publishing/contract.ts'
 import { receiveContent, type Limits } from '../../publishing/intake/take-in.ts'
+import { wantedAccess, type AccessInput } from '../../viewers/access.ts'
 import { requirePasswordFeature } from '../settings/protection.ts'
 import type { SiteFacts } from '../rules.ts'
 import type { ApiSite, ApiVersion, Purge } from '../schemas.ts'
@@ -58,6 +59,7 @@ export interface QuickPublishInput extends QuickOptions {
   readonly slug?: string | undefined
   readonly title?: string | undefined
   readonly password?: string | undefined
+  readonly access?: AccessInput | undefined
   /** Files of the live version that are not in the content may go. */
   readonly replace?: boolean | undefined
 }
@@ -148,6 +150,7 @@ export function createQuickPublish({
       password: input.password,
       purge: input.purge,
       preview: input.preview,
+      access: input.access,
       ...(ifVersion === undefined ? {} : { ifVersion }),
     }
     const { value, pending } = await versions.publishBySlug(actor, wanted, prepared, options)
@@ -180,6 +183,7 @@ export function createQuickPublish({
   return {
     async publish(actor, input) {
       if (input.password !== undefined) requirePasswordFeature(actor.plan)
+      wantedAccess(input.access ?? {}, 0)
       const limits = { owner: ownerOf(actor), capBytes: plans[actor.plan].uploadBytes }
       const prepared = await prepare(limits, input)
       return whileOthersPublish(input.ifVersion, () => publishOnce(actor, input, prepared))

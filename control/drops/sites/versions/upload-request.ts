@@ -9,6 +9,7 @@ import { parse } from '../../../ground/http/api.ts'
 import type { MultipartOptions, Part, Request } from '../../../ground/http/route.ts'
 import type { Intake, PreparedVersion, Publishing } from '../../publishing/contract.ts'
 import { receiveContent, type FinishOptions, type Limits } from '../../publishing/intake/take-in.ts'
+import { accessOfForm, type AccessInput } from '../../viewers/access.ts'
 import { allowSecrets, ifVersion, message, previewName, purge } from '../schemas.ts'
 import type { PublishOptions } from './commit.ts'
 
@@ -156,6 +157,8 @@ async function receive(
     onFile: (part, intake) => form.onFile(part, intake, fields),
     async onEnd() {
       form.onEnd()
+      const { access } = optionsOf(fields)
+      if (limits.owner.kind === 'network') requireOpen(access)
       const secrets = parse(allowSecrets, fields.get('allow_secrets')) ? 'allow' : 'withhold'
       return { title: fields.get('title'), secrets }
     },
@@ -165,6 +168,12 @@ async function receive(
   return { options: optionsOf(fields), prepared, fields }
 }
 
+/** Without an account there is no one who could let viewers in, or take that back. */
+function requireOpen({ access_mode = 'public', viewers, guest_link }: AccessInput = {}): void {
+  if (access_mode !== 'public' || viewers !== undefined || guest_link === true)
+    throw errors.needsAccount('A drop that not everyone may see')
+}
+
 function optionsOf(fields: ReadonlyMap<string, string>): PublishOptions {
   const version = fields.get('if_version')
   return {
@@ -172,5 +181,6 @@ function optionsOf(fields: ReadonlyMap<string, string>): PublishOptions {
     ...(version === undefined ? {} : { ifVersion: parse(ifVersion, Number(version)) }),
     purge: parse(purge, fields.get('purge')),
     preview: parse(previewName.optional(), fields.get('preview')),
+    access: accessOfForm(fields),
   }
 }

@@ -4,6 +4,7 @@ import type { Manifest } from '../../../../shared/contracts/manifest.ts'
 import { plans, type PlanName } from '../../../ground/terms/plans.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import type { Sql } from '../../../ground/database/sql.ts'
+import type { EnqueueMail } from '../../../ground/mail/mail.ts'
 import type { Publishing } from '../../publishing/contract.ts'
 import type { SiteKeptFiles } from '../kept/kept-files.ts'
 import * as queries from '../queries.ts'
@@ -19,6 +20,7 @@ interface VersionsDependencies extends CommitDependencies, TakeBackDependencies 
   keptFiles: SiteKeptFiles
   publishing: Pick<Publishing, 'readManifest' | 'compareTexts' | 'compress' | 'refine'>
   sites: Pick<Sites, 'add' | 'lockOrganisation' | 'lockOwn' | 'requireOwn'>
+  enqueueMail: EnqueueMail
 }
 
 /** A publish that is about to be sent. */

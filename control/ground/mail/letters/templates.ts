@@ -65,6 +65,12 @@ export interface MailData {
   domain_moved_here: { domain: string; link: string }
   /** `since`: nothing has arrived since then. */
   webhook_off: { url: string; since: Date; link: string }
+  /** `drop`: its name or slug. The link admits one browser without a code. */
+  viewer_invitation: { link: string; until: Date; drop: string; inviter: string; isReminder: boolean }
+  /** A code and a link, of which either admits one browser. */
+  viewer_code: { code: string; link: string; until: Date; drop: string }
+  /** Someone who is not on the list would like to see the drop. */
+  access_request: { link: string; email: string; drop: string }
 }
 
 interface NamedDrop {
@@ -102,6 +108,8 @@ const MAX_SUBJECT_CHARS = 200
 const UNASKED = 'If you did not ask for this, ignore this mail: nothing changes.'
 const OWNER = 'You get this mail because you publish on Dropway.'
 const DOMAIN = 'You get this mail because you use this domain on Dropway.'
+const VIEWER =
+  'You get this mail because someone shared something with you on Dropway. If you do not know them, ignore it.'
 const BILLING = 'You get this mail because you pay for a plan on Dropway.'
 
 const HOOK = 'You get this mail because your organisation has a webhook on Dropway.'
@@ -356,6 +364,35 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     ],
     action: { label: 'Look at the webhook', url: link },
     footer: HOOK,
+  }),
+  viewer_invitation: ({ link, until, drop, inviter, isReminder }) => ({
+    subject: isReminder ? `Still waiting for you: ${drop}` : `${inviter} shares ${drop} with you`,
+    paragraphs: [
+      isReminder
+        ? `${inviter} shares ${drop} with you on Dropway, and you have not looked at it yet.`
+        : `${inviter} would like you to see ${drop}. Only people whom they name can open it. You need no account.`,
+      `The link lets one browser in, until ${formatTime(until)}. Do not pass it on: it is yours.`,
+    ],
+    action: { label: 'Open it', url: link },
+    footer: VIEWER,
+  }),
+  viewer_code: ({ code, link, until, drop }) => ({
+    subject: `${code} is your code for ${drop}`,
+    paragraphs: [
+      `Enter this code where you asked for it: ${code}`,
+      `Or use the button below. Either works once, until ${formatTime(until)}.`,
+    ],
+    action: { label: 'Open it', url: link },
+    footer: 'If you did not ask for this, ignore this mail: nobody comes in without the code.',
+  }),
+  access_request: ({ link, email, drop }) => ({
+    subject: `${email} asks to see ${drop}`,
+    paragraphs: [
+      `${email} would like to see ${drop}, which only the viewers that you name can open.`,
+      'If you let them in, they are put on the list and get a mail. If not, do nothing.',
+    ],
+    action: { label: 'Let them in', url: link },
+    footer: OWNER,
   }),
 }
 

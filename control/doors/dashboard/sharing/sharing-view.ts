@@ -1,0 +1,274 @@
+/** Who may see a drop: two clicks to share it, and the lists of those who may. */
+import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
+import { plans, type PlanName } from '../../../ground/terms/plans.ts'
+import type { ApiSite } from '../../../drops/sites/schemas.ts'
+import { nameViewer, type ApiGuestLink, type ApiViewer } from '../../../drops/viewers/schemas.ts'
+import type { SharedDropEntry } from '../../../drops/visiting/shared-with-me.ts'
+import { sitePage } from '../drops/drop-frame.ts'
+import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
+import { confirmCard } from '../parts/confirm-card.ts'
+import { formAt } from '../parts/form-fields.ts'
+import { messagePage } from '../parts/message-page.ts'
+import { copyRow } from '../parts/publish-result.ts'
+import { countInWords, shortAddress, spoken, timeAgo } from '../parts/words.ts'
+
+export interface SiteSharing {
+  readonly site: ApiSite
+  readonly plan: PlanName
+  readonly viewers: readonly ApiViewer[]
+  readonly links: readonly ApiGuestLink[]
+  /** A link that was just made: shown this once. */
+  readonly made?: string | undefined
+  readonly now: number
+  readonly flash?: Page['flash']
+}
+
+export function siteSharingPage(viewer: Viewer, view: SiteSharing): Page {
+  const { site } = view
+  return sitePage(site, '/sharing', {
+    flash: view.flash,
+    scripts: ['copy'],
+    body: html`${view.made !== undefined && madeCard(view.made)}
+      ${modeCard(viewer, view)}
+      ${site.access_mode === 'viewers' && html`${inviteCard(viewer, view)}${viewersCard(viewer, view)}${linksCard(viewer, view)}`}
+      ${endCard(viewer, view)}`,
+  })
+}
+
+/** The two ways to share, for pages that are about something else: it takes one more click there. */
+export function shareButtons(viewer: Viewer, site: ApiSite): Html {
+  const base = `/sites/${site.id}/sharing`
+  if (site.access_mode !== 'viewers')
+    return html`<p class="cluster"><a class="button small" href="${base}">Share with named people only</a></p>`
+  return html`
+    <form class="cluster" method="post" action="${base}/link">
+      ${csrfField(viewer)}
+      <button class="button small">Copy a guest link</button>
+      <a class="button small" href="${base}#invite">Invite by e-mail</a>
+    </form>
+  `
+}
+
+function madeCard(url: string): Html {
+  return html`
+    <section class="card raised" aria-labelledby="made-title">
+      <h2 id="made-title" tabindex="-1">Your guest link</h2>
+      <p class="soft">Whoever has it can open the drop, without an account. It is shown this once.</p>
+      ${copyRow(url, 'Guest link')}
+    </section>
+  `
+}
+
+const MODES: Readonly<Record<ApiSite['access_mode'], string>> = {
+  public: 'Everyone with the address can see this drop.',
+  password: 'Whoever knows the password can see this drop.',
+  viewers: 'Only the people below can see this drop, and the members of your organisation.',
+}
+
+function modeCard(viewer: Viewer, { site }: SiteSharing): Html {
+  const form = formAt(viewer, `/sites/${site.id}/sharing/mode`)
+  const base = `/sites/${site.id}/sharing`
+  return html`
+    <form class="card" method="post" action="${form.action}" aria-labelledby="mode-title">
+      <h2 id="mode-title">Who can see it</h2>
+      ${form.start}
+      <p>${MODES[site.access_mode]}</p>
+      <div class="cluster">
+        ${
+          site.access_mode === 'viewers'
+            ? html`<a class="button" href="${base}/public">Let everyone see it</a>
+                <button class="button" formaction="${base}/open">Open it in this browser</button>`
+            : html`<button class="button primary">Only people I name</button>`
+        }
+        ${site.access_mode === 'password' && html`<a class="button" href="/sites/${site.id}/settings">Password settings</a>`}
+      </div>
+    </form>
+  `
+}
+
+function inviteCard(viewer: Viewer, { site, plan, viewers }: SiteSharing): Html {
+  const form = formAt(viewer, `/sites/${site.id}/sharing/invite`)
+  return html`
+    <section class="card" id="invite" aria-labelledby="invite-title">
+      <h2 id="invite-title">Share it</h2>
+      <form class="form" method="post" action="${form.action}">
+        ${form.start}
+        ${form.text({
+          name: 'viewers',
+          label: 'Invite by e-mail',
+          rows: 2,
+          required: true,
+          autocomplete: 'off',
+          placeholder: 'ada@example.com, @example.org',
+          hint: `Addresses, or @ and a domain for everyone there. ${viewers.length} of ${plans[plan].viewersPerDrop} are named.`,
+        })}
+        <div class="cluster"><button class="button primary">Invite</button></div>
+      </form>
+      <form class="cluster" method="post" action="/sites/${site.id}/sharing/link">
+        ${csrfField(viewer)}
+        <button class="button">Copy a guest link</button>
+      </form>
+    </section>
+  `
+}
+
+function viewersCard(viewer: Viewer, { site, viewers, now }: SiteSharing): Content {
+  if (viewers.length === 0) return undefined
+  return html`
+    <section class="card" aria-labelledby="viewers-title">
+      <h2 id="viewers-title">${countInWords(viewers.length, 'viewer')}</h2>
+      <ul class="stack">
+        ${viewers.map(
+          (each) => html`
+            <li class="cluster">
+              <span>${nameViewer(each)} <span class="soft">${looked(each, now)}</span></span>
+              ${
+                each.kind === 'email' &&
+                each.last_opened_at === null &&
+                rowForm(viewer, site, { deed: 'remind', id: each.id, label: 'Remind', about: nameViewer(each) })
+              }
+              ${rowForm(viewer, site, { deed: 'remove', id: each.id, label: 'Remove', about: nameViewer(each) })}
+            </li>
+          `,
+        )}
+      </ul>
+    </section>
+  `
+}
+
+function looked({ last_opened_at, visits }: ApiViewer, now: number): Content {
+  if (last_opened_at === null) return 'has not opened it yet'
+  return html`last opened ${timeAgo(last_opened_at, now)}, ${countInWords(visits, 'page')}`
+}
+
+function linksCard(viewer: Viewer, { site, links, now }: SiteSharing): Content {
+  if (links.length === 0) return undefined
+  return html`
+    <section class="card" aria-labelledby="links-title">
+      <h2 id="links-title">${countInWords(links.length, 'guest link')}</h2>
+      <ul class="stack">
+        ${links.map(
+          (link) => html`
+            <li class="cluster">
+              <span>${link.name || 'Guest link'}, made ${timeAgo(link.created_at, now)}
+                <span class="soft">${link.last_opened_at === null ? 'not opened yet' : html`last opened ${timeAgo(link.last_opened_at, now)}`},
+                  ${countInWords(link.uses, 'browser')} let in</span></span>
+              ${rowForm(viewer, site, { deed: 'end', id: link.id, label: 'End', about: 'this guest link' })}
+            </li>
+          `,
+        )}
+      </ul>
+    </section>
+  `
+}
+
+function rowForm(
+  viewer: Viewer,
+  site: ApiSite,
+  { deed, id, label, about }: { deed: string; id: string; label: string; about: string },
+): Html {
+  return html`
+    <form method="post" action="/sites/${site.id}/sharing/${deed}">
+      ${csrfField(viewer)}
+      <input type="hidden" name="id" value="${id}">
+      <button class="button small">${label}${spoken(about)}</button>
+    </form>
+  `
+}
+
+function endCard(viewer: Viewer, { site }: SiteSharing): Html {
+  const form = formAt(viewer, `/sites/${site.id}/sharing/rules`)
+  return html`
+    <form class="card" method="post" action="${form.action}" aria-labelledby="rules-title">
+      <h2 id="rules-title">Until when</h2>
+      ${form.start}
+      ${form.text({
+        name: 'access_until',
+        label: 'Visitors can see it until',
+        type: 'date',
+        value: site.access_until?.slice(0, 10) ?? '',
+        hint: 'The end of that day, UTC. Empty: without an end. Nothing is deleted, and you can extend it.',
+      })}
+      ${form.check({
+        name: 'access_requests',
+        label: 'Others may ask me for access',
+        hint: 'You get one mail for each, with one button.',
+        checked: site.access_requests,
+      })}
+      <div><button class="button primary">Save${spoken('until when')}</button></div>
+    </form>
+  `
+}
+
+export function openToAllPage(viewer: Viewer, site: ApiSite): Page {
+  const base = `/sites/${site.id}/sharing`
+  return sitePage(site, '/sharing', {
+    body: confirmCard(formAt(viewer, `${base}/public`), {
+      title: 'Let everyone see this drop?',
+      what: html`<p>Anyone with the address sees ${shortAddress(site.url)} at once. The list of viewers stays for later.</p>`,
+      button: 'Let everyone see it',
+      back: base,
+      keep: 'Keep it private',
+    }),
+  })
+}
+
+export function sharedPage(drops: readonly SharedDropEntry[], now: number): Page {
+  return {
+    title: 'Shared with me',
+    section: 'sites',
+    body: html`
+      <div class="stack">
+        <h1>Shared with me</h1>
+        ${
+          drops.length === 0
+            ? html`<p class="soft">No one shares a drop with your address at the moment.</p>`
+            : html`<ul class="stack">
+                ${drops.map(
+                  (drop) => html`
+                    <li class="card">
+                      <h2><a href="${drop.url}">${drop.title}</a></h2>
+                      <p class="soft">
+                        From ${drop.shared_by}, ${timeAgo(drop.shared_at, now)}.
+                        ${drop.last_opened_at === null ? 'Not opened yet.' : html`Last opened ${timeAgo(drop.last_opened_at, now)}.`}
+                      </p>
+                    </li>
+                  `,
+                )}
+              </ul>`
+        }
+      </div>
+    `,
+  }
+}
+
+/** Behind the button of the mail that asks the owner. */
+export function accessRequestPage(
+  viewer: Viewer,
+  token: string,
+  request: { readonly email: string; readonly drop: string } | undefined,
+): Page {
+  if (!request)
+    return messagePage({
+      title: 'This is decided already',
+      lead: 'The link was used, or it is too old. Your drops show who may see them.',
+      actions: html`<a class="button" href="/sites">To my drops</a>`,
+      status: 410,
+    })
+  const form = formAt(viewer, '/access-request', { token })
+  return messagePage({
+    title: `Let ${request.email} see ${request.drop}?`,
+    lead: 'They are put on the list of viewers and get a mail with a link.',
+    actions: html`<form method="post" action="${form.action}">
+      ${form.start}<button class="button primary">Let them in</button>
+    </form>`,
+  })
+}
+
+export function letInPage({ email, drop }: { readonly email: string; readonly drop: string }): Page {
+  return messagePage({
+    title: 'Done',
+    lead: `${email} may see ${drop} now, and gets a mail that says so.`,
+    actions: html`<a class="button" href="/sites">To my drops</a>`,
+  })
+}

@@ -1,0 +1,79 @@
+/** Who may see a drop, changed in the transaction of a publish or of a change of settings. */
+import { errors } from '../../../../shared/contracts/errors.ts'
+import { siteHost } from '../../../../shared/http/hosts.ts'
+import { addressOf } from '../../../../shared/settings/settings.ts'
+import type { Actor } from '../../../ground/actor.ts'
+import type { ControlConfig } from '../../../ground/config.ts'
+import type { Sql } from '../../../ground/database/sql.ts'
+import type { EnqueueMail } from '../../../ground/mail/mail.ts'
+import { accessModeOf, requireAllowed, type WantedAccess } from '../../viewers/access.ts'
+import { addGuestLink, addViewers, setViewersOnly, type Sharing } from '../../viewers/lists.ts'
+import { showGuestLink, type ApiGuestLink } from '../../viewers/schemas.ts'
+import { updateSite } from '../queries.ts'
+import type { SiteFacts } from '../rules.ts'
+
+export interface SharingTools {
+  readonly enqueueMail: EnqueueMail
+  readonly config: Pick<ControlConfig, 'sitesDomain' | 'publicPort'>
+}
+
+/** How the lists of a drop are changed, by this caller and now. */
+export function sharingBy(actor: Pick<Actor, 'email'>, site: SiteFacts, now: Date, tools: SharingTools): Sharing {
+  const { config, enqueueMail } = tools
+  return { now, inviter: actor.email, url: addressOf(config, siteHost(site.slug, config.sitesDomain)), enqueueMail }
+}
+
+/** What was given beside the mode. */
+export interface AccessChange {
+  readonly wanted: WantedAccess
+  /** A password comes with it; its writer is protection.ts. */
+  readonly hasPassword: boolean
+}
+
+/** Refuses before anything slow is done what the transaction would refuse. */
+export function requireAccess(
+  site: Pick<SiteFacts, 'password_hash' | 'visibility_policy'>,
+  { wanted: { mode }, hasPassword }: AccessChange,
+): void {
+  if (mode !== undefined) requireAllowed(site.visibility_policy, mode)
+  if (hasPassword) requireAllowed(site.visibility_policy, 'password')
+  if (hasPassword && mode !== undefined && mode !== 'password')
+    throw errors.invalidRequest(`password: access_mode "${mode}" has none. Leave one of the two out.`)
+  if (mode === 'password' && !hasPassword && accessModeOf(site) !== 'password')
+    throw errors.invalidRequest('password: access_mode "password" needs one.')
+}
+
+/** What became of a change. */
+export interface WrittenAccess {
+  /** Names of what is different now, for the audit log. */
+  readonly fields: readonly string[]
+  readonly guestLink: ApiGuestLink | undefined
+}
+
+/** The site is locked; its routes and the audit entry are left to the caller. A password is written before. */
+export async function writeAccess(
+  tx: Sql,
+  site: SiteFacts,
+  change: AccessChange,
+  sharing: Sharing,
+): Promise<WrittenAccess> {
+  requireAccess(site, change)
+  const { now } = sharing
+  const { mode, viewers = [], guestLink, invite, until } = change.wanted
+  const fields: string[] = []
+  if (mode === 'public' || mode === 'viewers') {
+    const isChanged = await setViewersOnly(tx, site, mode === 'viewers', { now, write: updateSite })
+    if (isChanged) fields.push('access_mode')
+  }
+  if (until !== undefined) {
+    await updateSite(tx, site.id, { access_until: until }, now)
+    fields.push('access_until')
+  }
+  if (viewers.length > 0) {
+    await addViewers(tx, site, { named: viewers, invite: invite ?? true }, sharing)
+    fields.push('viewers')
+  }
+  const link = guestLink === true ? showGuestLink(await addGuestLink(tx, site, {}, sharing)) : undefined
+  if (link) fields.push('guest_links')
+  return { fields, guestLink: link }
+}

@@ -1,0 +1,292 @@
+/**
+ * The lists of who may see a drop, inside the transaction of their change: viewers, guest links, and the mode in which
+ * they count. The caller has locked the drop, writes its routes afterwards and records the deed.
+ */
+import { MAX_ENDED_ADMISSIONS, VIEWERS_ONLY } from '../../../shared/contracts/admission.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { newId } from '../../../shared/contracts/ids.ts'
+import { ENTER_PATH, GUEST_PATH } from '../../../shared/contracts/visit-desk.ts'
+import { DAY_MS, SECOND_MS } from '../../../shared/running/clock.ts'
+import { hashSecret, randomSecret } from '../../../shared/secrets/secrets.ts'
+import type { Sql } from '../../ground/database/sql.ts'
+import { createThrottle, type Allowance } from '../../ground/http/limits/throttle.ts'
+import { eraseMailsAbout, type EnqueueMail } from '../../ground/mail/mail.ts'
+import { plans, type PlanName } from '../../ground/terms/plans.ts'
+import { accessModeOf, type NamedViewer, type ViewerRole } from './access.ts'
+import * as queries from './queries.ts'
+import type { GuestLinkRow, ViewerRow } from './queries.ts'
+
+export type { GuestLinkRow, ViewerRow } from './queries.ts'
+
+/** What these functions need to know of a drop. */
+export interface SharedDrop {
+  readonly id: string
+  readonly slug: string
+  readonly name: string
+  readonly plan: PlanName
+  readonly password_hash: string | null
+  readonly password_generation: number
+}
+
+/** How a change is made: by whom, when, and how mails go out. */
+export interface Sharing {
+  readonly now: Date
+  readonly inviter: string
+  /** The drop's own address, without a slash at its end. */
+  readonly url: string
+  readonly enqueueMail: EnqueueMail
+}
+
+/** An invitation lies in a mail box until its reader has time. */
+const INVITATION_LIFETIME_MS = 30 * DAY_MS
+/** 192 bits. */
+const GUEST_TOKEN_BYTES = 24
+
+/** Both lists, the oldest entry first. */
+export async function listShared(
+  sql: Sql,
+  siteId: string,
+): Promise<{ viewers: ViewerRow[]; guestLinks: GuestLinkRow[] }> {
+  return { viewers: await queries.listViewers(sql, siteId), guestLinks: await queries.listGuestLinks(sql, siteId) }
+}
+
+export interface WantedViewers {
+  readonly named: readonly NamedViewer[]
+  /** Undefined: `view` for new ones, and others keep theirs. */
+  readonly role?: ViewerRole | undefined
+  readonly invite: boolean
+}
+
+/** Adds those who are not on the list yet, whole or not at all; returns all that were named. */
+export async function addViewers(
+  tx: Sql,
+  drop: SharedDrop,
+  { named, role, invite }: WantedViewers,
+  sharing: Sharing,
+): Promise<ViewerRow[]> {
+  const wanted = [...new Map(named.map((viewer) => [`${viewer.kind} ${viewer.value}`, viewer])).values()]
+  const present = await queries.listNamed(tx, drop.id, wanted)
+  const added = wanted
+    .filter(({ kind, value }) => !present.some((row) => row.kind === kind && row.value === value))
+    .map((viewer) => ({ ...viewer, id: newId('vw', sharing.now.getTime()) }))
+  const cap = plans[drop.plan].viewersPerDrop
+  if (added.length > 0 && (await queries.countViewers(tx, drop.id)) + added.length > cap)
+    throw errors.planLimit(`Your plan allows ${cap} viewers per drop. Remove some, name a domain instead, or upgrade.`)
+  if (role !== undefined)
+    await queries.setRole(
+      tx,
+      present.map(({ id }) => id),
+      role,
+    )
+  const { now } = sharing
+  if (added.length > 0)
+    await queries.insertViewers(tx, drop.id, added, { role: role ?? 'view', now, invitedAt: invite ? now : null })
+  if (invite) for (const viewer of added) await invitePerson(tx, drop, viewer, sharing)
+  return queries.listNamed(tx, drop.id, wanted)
+}
+
+/** A domain has no mail box. */
+async function invitePerson(
+  tx: Sql,
+  drop: SharedDrop,
+  viewer: NamedViewer & { readonly id: string },
+  sharing: Sharing,
+  isReminder = false,
+): Promise<void> {
+  if (viewer.kind !== 'email') return
+  const { now, inviter, url, enqueueMail } = sharing
+  await requireFewMails(tx, drop, now)
+  const token = randomSecret()
+  const until = new Date(now.getTime() + INVITATION_LIFETIME_MS)
+  await queries.insertInvitation(tx, {
+    token_hash: hashSecret(token),
+    site_id: drop.id,
+    subject: viewer.id,
+    expires_at: until,
+  })
+  await enqueueMail(tx, {
+    eventKey: `${mailKeyOf(drop.id)}${viewer.id}:${isReminder ? 'reminder' : 'invitation'}`,
+    to: viewer.value,
+    template: 'viewer_invitation',
+    data: { link: `${url}${ENTER_PATH}/${token}`, until, drop: nameOf(drop), inviter, isReminder },
+  })
+}
+
+/** Mails to strangers: so many a day for each drop, whatever is removed and added again. */
+async function requireFewMails(tx: Sql, drop: SharedDrop, now: Date): Promise<void> {
+  const clock = { now: () => now.getTime() }
+  const throttle = createThrottle({ sql: tx, clock, allowances: invitationAllowances(plans[drop.plan].viewersPerDrop) })
+  if (!(await throttle.admit('viewerInvitations', drop.id)))
+    throw errors.rateLimited(
+      DAY_MS / SECOND_MS,
+      'Very many invitations were mailed for this drop today. Add people without a mail (invite: false), or wait.',
+    )
+}
+
+/** Twice the whole list. */
+function invitationAllowances(viewersPerDrop: number): { viewerInvitations: Allowance } {
+  return { viewerInvitations: { limit: Math.max(20, 2 * viewersPerDrop), windowMs: DAY_MS } }
+}
+
+/** Once for each viewer who has a mail box and has not opened the drop yet. */
+export async function remindViewer(tx: Sql, drop: SharedDrop, viewerId: string, sharing: Sharing): Promise<ViewerRow> {
+  const viewer = await queries.findViewer(tx, drop.id, viewerId)
+  if (!viewer) throw errors.notFound('viewer')
+  if (viewer.kind !== 'email') throw errors.invalidRequest('A domain has no mail box to remind.')
+  if (viewer.last_opened_at !== null) throw errors.invalidRequest(`${viewer.value} has opened it already.`)
+  if (!(await queries.setReminded(tx, viewerId, sharing.now)))
+    throw errors.invalidRequest(`${viewer.value} was reminded before. One reminder is sent, no more.`)
+  await queries.setInvited(tx, viewerId, sharing.now)
+  await invitePerson(tx, drop, viewer, sharing, true)
+  return { ...viewer, invited_at: viewer.invited_at ?? sharing.now, reminded_at: sharing.now }
+}
+
+/** A viewer goes, with what was opened by it. */
+export async function removeViewer(tx: Sql, drop: SharedDrop, viewerId: string, now: Date): Promise<void> {
+  if (!(await queries.deleteViewer(tx, drop.id, viewerId))) throw errors.notFound('viewer')
+  await queries.deleteInvitations(tx, drop.id, viewerId)
+  await eraseMailsAbout(tx, `${mailKeyOf(drop.id)}${viewerId}:`)
+  await endAdmission(tx, drop.id, viewerId, now)
+}
+
+export interface WantedLink {
+  readonly name?: string | undefined
+  readonly role?: ViewerRole | undefined
+  readonly expiresAt?: Date | null | undefined
+  readonly maxUses?: number | null | undefined
+}
+
+export type NewGuestLink = GuestLinkRow & { readonly url: string }
+
+/** The address holds the secret; it is shown once and stored as a hash. */
+export async function addGuestLink(
+  tx: Sql,
+  drop: SharedDrop,
+  wanted: WantedLink,
+  { now, url }: Pick<Sharing, 'now' | 'url'>,
+): Promise<NewGuestLink> {
+  const cap = plans[drop.plan].viewersPerDrop
+  if ((await queries.countGuestLinks(tx, drop.id)) >= cap)
+    throw errors.planLimit(`Your plan allows ${cap} guest links per drop. Remove one, or upgrade.`)
+  const token = randomSecret(GUEST_TOKEN_BYTES)
+  const link = {
+    id: newId('gl', now.getTime()),
+    name: wanted.name ?? '',
+    role: wanted.role ?? ('view' as const),
+    expires_at: wanted.expiresAt ?? null,
+    max_uses: wanted.maxUses ?? null,
+    created_at: now,
+  }
+  await queries.insertGuestLink(tx, drop.id, { ...link, token_hash: hashSecret(token) })
+  return { ...link, uses: 0, last_opened_at: null, url: `${url}${GUEST_PATH}/${token}` }
+}
+
+export async function removeGuestLink(tx: Sql, drop: SharedDrop, linkId: string, now: Date): Promise<void> {
+  if (!(await queries.deleteGuestLink(tx, drop.id, linkId))) throw errors.notFound('guest link')
+  await endAdmission(tx, drop.id, linkId, now)
+}
+
+export type WriteGeneration = (
+  tx: Sql,
+  siteId: string,
+  changes: { password_hash?: string | null; password_generation: number },
+  now: Date,
+) => Promise<void>
+
+/** Only those who are named may see it, or everyone may again. Whoever was in has to come in anew. */
+export async function setViewersOnly(
+  tx: Sql,
+  drop: SharedDrop,
+  isOn: boolean,
+  { now, write }: { now: Date; write: WriteGeneration },
+): Promise<boolean> {
+  const mode = accessModeOf(drop)
+  if (mode === (isOn ? 'viewers' : 'public')) return false
+  const password_hash = isOn ? VIEWERS_ONLY : null
+  await write(tx, drop.id, { password_hash, password_generation: drop.password_generation + 1 }, now)
+  await queries.deleteAdmissions(tx, drop.id)
+  return true
+}
+
+/** Names the admission in the drop's record until it would have ended by itself; begins a new generation when there are too many. */
+async function endAdmission(tx: Sql, siteId: string, subject: string, now: Date): Promise<void> {
+  if (!(await queries.endAdmission(tx, siteId, subject, now))) return
+  if ((await queries.listEnded(tx, siteId, now)).length <= MAX_ENDED_ADMISSIONS) return
+  await queries.beginGeneration(tx, siteId, now)
+  await queries.deleteAdmissions(tx, siteId)
+}
+
+/** What a drop's record says of admissions that were taken back. */
+export async function endedAdmissions(sql: Sql, siteId: string, now: Date): Promise<[string, number][]> {
+  return (await queries.listEnded(sql, siteId, now)).map(({ subject, until }) => [subject, until.getTime()])
+}
+
+/** A person left an organisation, or all: what they opened as a member ends. Returns the drops whose routes change. */
+export async function endMemberAdmissions(
+  tx: Sql,
+  { userId, orgId, now }: { userId: string; orgId?: string | undefined; now: Date },
+): Promise<string[]> {
+  const found = await queries.admissionsOfMember(tx, userId, orgId, now)
+  for (const { siteId, subject } of found) await endAdmission(tx, siteId, subject, now)
+  return [...new Set(found.map(({ siteId }) => siteId))]
+}
+
+/** A drop is deleted: the addresses of its viewers go with it, and the mails to them. */
+export async function eraseViewers(tx: Sql, siteId: string): Promise<void> {
+  await queries.eraseSite(tx, siteId)
+  await eraseMailsAbout(tx, mailKeyOf(siteId))
+}
+
+/** Mails about who sees a drop have keys that begin so. */
+export function mailKeyOf(siteId: string): string {
+  return `viewers:${siteId}:`
+}
+
+export function nameOf({ name, slug }: Pick<SharedDrop, 'name' | 'slug'>): string {
+  return name === '' ? slug : name
+}
+
+/** Pages that a viewer or a guest opened in one second since the epoch. */
+export interface Visit {
+  readonly subject: string
+  readonly second: number
+  readonly count: number
+}
+
+/** Adds what edges noted, unless the batch was added before. */
+export async function addVisits(tx: Sql, batchId: string, visits: readonly Visit[]): Promise<void> {
+  if (await queries.insertVisitBatch(tx, batchId)) await queries.addVisits(tx, visits)
+}
+
+/** Forgets admissions that are over, and batches of visits that are long gone from Redis. */
+export async function sweepLists(sql: Sql, now: Date, foldedBefore: Date): Promise<void> {
+  await queries.deletePastAdmissions(sql, now)
+  await queries.deleteVisitBatches(sql, foldedBefore)
+}
+
+/** Who an address is to a drop: a viewer by name, everyone at a domain, a member of its organisation; or no one. */
+export async function subjectOf(sql: Sql, siteId: string, email: string): Promise<string | undefined> {
+  const viewer = await queries.findViewerFor(sql, siteId, email)
+  return viewer ?? queries.findMemberFor(sql, siteId, { email })
+}
+
+export const memberSubject = (sql: Sql, siteId: string, userId: string): Promise<string | undefined> =>
+  queries.findMemberFor(sql, siteId, { userId })
+
+/** Notes until when someone is in, so that it can be taken back before. */
+export const noteAdmission = queries.noteAdmission
+
+/** Takes one use of a guest link; undefined when it is unknown, over or used up. The drop is locked. */
+export async function useGuestLink(
+  tx: Sql,
+  siteId: string,
+  token: string,
+  { now, counts }: { now: Date; counts: boolean },
+): Promise<GuestLinkRow | undefined> {
+  const link = await queries.lockGuestLink(tx, siteId, hashSecret(token))
+  if (!link || (link.expires_at !== null && link.expires_at <= now)) return undefined
+  if (!counts) return link
+  if (link.max_uses !== null && link.uses >= link.max_uses) return undefined
+  await queries.countUse(tx, link.id)
+  return link
+}

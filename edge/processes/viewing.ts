@@ -1,0 +1,239 @@
+/**
+ * A request to a drop that only its viewers see, once its state is known to be open:
+ *
+ *   in by cookie ─▶ shown                               at a door: /.dropway/visit, enter, guest ─▶ control ─▶ cookie
+ *   with a token ─▶ asked once, then shown              anyone else ─▶ 401, and a page that asks for an address
+ */
+import { LRUCache } from 'lru-cache'
+import type { Admission } from '../../shared/contracts/admission.ts'
+import type { VisitAnswer, VisitQuestion } from '../../shared/contracts/visit-desk.ts'
+import { isEncoded } from '../../shared/http/content-coding.ts'
+import { parseForm } from '../../shared/http/form.ts'
+import { limitKeyOfIp } from '../../shared/http/ip.ts'
+import { MINUTE_MS, type Clock } from '../../shared/running/clock.ts'
+import type { Drop, Exchange, ServedSite } from '../context.ts'
+import { doorOf, type Admissions, type Door } from '../gate/admissions.ts'
+import { createAttempts, type AttemptLimit } from '../gate/attempts.ts'
+import { nextAfterUnlocking } from '../gate/unlock.ts'
+import { isMachineName } from '../send/views.ts'
+import type { VisitLine } from '../send/visit-line.ts'
+import type { Answers } from './answers.ts'
+
+type Done = void | Promise<void>
+/** Shows the drop to whoever may see it. */
+type Show = (exchange: Exchange, drop: Drop) => Done
+
+export interface Viewing {
+  /** Answers, or lets `show` do so for who is in. */
+  visit(exchange: Exchange, drop: Drop, show: Show): Done
+}
+
+export interface ViewingDependencies {
+  readonly admissions: Admissions
+  readonly line: VisitLine
+  readonly answers: Answers
+  readonly clock: Clock
+}
+
+/** What one network may ask control through one worker; control counts for itself too. */
+const PER_NETWORK: AttemptLimit = { attempts: 300, windowMs: MINUTE_MS, maxKeys: 50_000 }
+/** Tokens that were let in: about 700 bytes each. */
+const MAX_MACHINES = 5000
+const MAX_TOKEN_CHARS = 400
+/** Browsers of one drop, of which each has a header of its own; forgotten ones are worked out again. */
+const MAX_SEEN_OF_DROP = 500
+const MAX_FORM_BYTES = 8192
+
+export function createViewing({ admissions, line, answers, clock }: ViewingDependencies): Viewing {
+  const perNetwork = createAttempts(PER_NETWORK, clock)
+  const machines = createMachines()
+  const forPrograms = new WeakMap<ServedSite, Drop>()
+  const seenByCookie = createSeen(admissions, clock)
+
+  async function ask(question: VisitQuestion, { ip }: Exchange): Promise<VisitAnswer> {
+    const { used, endsInMs } = perNetwork.take(limitKeyOfIp(ip))
+    if (used > 1) return { kind: 'refused', reason: 'limited', retry_after: Math.ceil(endsInMs / 1000) }
+    try {
+      return await line.ask(question, ip)
+    } catch (error) {
+      throw new ControlAway('control did not answer', { cause: error })
+    }
+  }
+
+  /** A drop as programs get it: scripts of any page may read it, since a token and no cookie opens it. */
+  function forProgram(drop: Drop): Drop {
+    let made = forPrograms.get(drop.route)
+    if (made === undefined)
+      forPrograms.set(drop.route, (made = { ...drop, route: { ...drop.route }, isForProgram: true }))
+    return made
+  }
+
+  async function visitAsProgram(exchange: Exchange, drop: Drop, token: ProgramToken, show: Show): Promise<void> {
+    const { route } = drop
+    const key = `${route.site_id} ${token.bearer ?? ''} ${token.guest ?? ''}`
+    const { site_id } = route
+    const known = machines.sealed(key)
+    let admission = known === undefined ? undefined : admissions.ofSealed(route, known)
+    if (admission === undefined) {
+      const question: VisitQuestion = { kind: 'machine', site_id, host: exchange.host, ...token }
+      const answer = await machines.once(key, () => ask(question, exchange))
+      if (answer.kind === 'refused') return answers.programRefused(exchange, drop, answer)
+      if (answer.kind === 'admitted') admission = admissions.ofSealed(route, answer.admission)
+    }
+    if (admission === undefined) return answers.programRefused(exchange, drop, undefined)
+    return show(exchange, seenBy(forProgram(drop), admission))
+  }
+
+  function comeIn(exchange: Exchange, drop: Drop, answer: VisitAnswer, next: string | null): void {
+    if (answer.kind === 'admitted')
+      return answers.unlocked(exchange, drop, {
+        setCookie: admissions.cookie(answer.admission, answer.ends_at),
+        location: nextAfterUnlocking(next),
+      })
+    answers.notIn(exchange, drop, { next, refusal: answer.kind === 'refused' ? answer : undefined })
+  }
+
+  async function submit(exchange: Exchange, drop: Drop, door: Door): Promise<void> {
+    if (isEncoded(exchange.header('content-encoding'))) return answers.error(exchange, 415, { drop })
+    const body = await exchange.full?.readForm(MAX_FORM_BYTES)
+    if (body === undefined) return answers.error(exchange, 413, { drop })
+    const form = parseForm(body.toString())
+    if (typeof form === 'string') return answers.error(exchange, 400, { drop })
+    const next = form.get('next')
+    const about = { site_id: drop.route.site_id, host: exchange.host }
+    if (door.kind !== 'visit')
+      return comeIn(exchange, drop, await ask({ kind: door.kind, ...about, token: door.token }, exchange), next)
+    const email = (form.get('email') ?? '').slice(0, 300)
+    switch (form.get('do')) {
+      case 'try': {
+        const code = (form.get('code') ?? '').slice(0, 40)
+        const answer = await ask({ kind: 'try', ...about, email, code }, exchange)
+        if (answer.kind === 'admitted') return comeIn(exchange, drop, answer, next)
+        return answers.codeAsked(exchange, drop, { next, email, answer })
+      }
+      case 'ask':
+        return answers.codeAsked(exchange, drop, {
+          next,
+          email,
+          answer: await ask({ kind: 'ask', ...about, email }, exchange),
+        })
+      default: {
+        const path = nextAfterUnlocking(next)
+        const answer = await ask({ kind: 'code', ...about, email, next: path }, exchange)
+        if (answer.kind === 'refused') return answers.notIn(exchange, drop, { next, refusal: answer })
+        return answers.codeAsked(exchange, drop, { next, email, answer })
+      }
+    }
+  }
+
+  /** A guest's click is enough; whatever only looks at links sees a button. */
+  async function openDoor(exchange: Exchange, drop: Drop, door: Door): Promise<void> {
+    if (door.kind === 'visit') return answers.notIn(exchange, drop, { next: '/' })
+    if (door.kind === 'enter' || exchange.method === 'HEAD' || isMachineName(exchange))
+      return answers.door(exchange, drop, door)
+    const about = { site_id: drop.route.site_id, host: exchange.host }
+    comeIn(exchange, drop, await ask({ kind: 'guest', ...about, token: door.token }, exchange), door.next)
+  }
+
+  return {
+    visit(exchange, drop, show) {
+      const { target, method } = exchange
+      const seen = seenByCookie(drop, exchange.header('cookie'))
+      const door = doorOf(target)
+      if (seen !== undefined && door === undefined) return show(exchange, seen)
+      if (method === 'POST') return door && withControl(exchange, answers, () => submit(exchange, drop, door))
+      if (door !== undefined && seen !== undefined) return answers.goTo(exchange, drop, '/')
+      if (door !== undefined) return withControl(exchange, answers, () => openDoor(exchange, drop, door))
+      const token = programToken(exchange)
+      if (token === undefined) return answers.notIn(exchange, drop, { next: target })
+      return withControl(exchange, answers, () => visitAsProgram(exchange, drop, token, show))
+    },
+  }
+}
+
+class ControlAway extends Error {}
+
+/** Control is away: a page says so, and whoever is in notices nothing. */
+async function withControl(exchange: Exchange, answers: Answers, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    if (!(error instanceof ControlAway)) throw error
+    answers.unavailable(exchange, { status: 502, error })
+  }
+}
+
+function seenBy(drop: Drop, { subject }: Admission): Drop {
+  return { ...drop, viewer: subject }
+}
+
+/** What was decided about a cookie header, while neither the drop's record nor the admission's end changes it. */
+interface Seen {
+  readonly drop: Drop
+  readonly endsAt: number
+}
+
+/** Browsers send the same header again and again: what it lets them see is worked out once for each record. */
+function createSeen(
+  admissions: Admissions,
+  clock: Clock,
+): (drop: Drop, cookieHeader: string | undefined) => Drop | undefined {
+  const ofDrops = new WeakMap<Drop, Map<string, Seen>>()
+  return (drop, header) => {
+    if (header === undefined) return undefined
+    let ofDrop = ofDrops.get(drop)
+    if (ofDrop === undefined) ofDrops.set(drop, (ofDrop = new Map()))
+    const known = ofDrop.get(header)
+    if (known !== undefined && known.endsAt > clock.now()) return known.drop
+    const admission = admissions.ofCookies(drop.route, header)
+    if (admission === undefined) return undefined
+    if (ofDrop.size >= MAX_SEEN_OF_DROP) ofDrop.clear()
+    const seen = { drop: seenBy(drop, admission), endsAt: admission.endsAt }
+    ofDrop.set(header, seen)
+    return seen.drop
+  }
+}
+
+interface ProgramToken {
+  readonly bearer?: string
+  readonly guest?: string
+}
+
+/** What a program shows instead of a cookie; undefined for people. */
+function programToken(exchange: Exchange): ProgramToken | undefined {
+  const bearer = /^bearer +(\S+)$/i.exec(exchange.header('authorization')?.trim() ?? '')?.[1]
+  const guest = exchange.header('dropway-guest')?.trim()
+  const token = {
+    ...(bearer !== undefined && bearer.length <= MAX_TOKEN_CHARS ? { bearer } : {}),
+    ...(guest !== undefined && guest !== '' && guest.length <= MAX_TOKEN_CHARS ? { guest } : {}),
+  }
+  return Object.keys(token).length > 0 ? token : undefined
+}
+
+interface Machines {
+  /** What control sealed for this token last. */
+  sealed(key: string): string | undefined
+  /** One question for each token at a time; an admission is kept for the next request. */
+  once(key: string, ask: () => Promise<VisitAnswer>): Promise<VisitAnswer>
+}
+
+function createMachines(): Machines {
+  const known = new LRUCache<string, string>({ max: MAX_MACHINES })
+  const underWay = new Map<string, Promise<VisitAnswer>>()
+  return {
+    sealed: (key) => known.get(key),
+    once(key, ask) {
+      const asked = underWay.get(key)
+      if (asked !== undefined) return asked
+      known.delete(key)
+      const asking = ask()
+        .then((answer) => {
+          if (answer.kind === 'admitted') known.set(key, answer.admission)
+          return answer
+        })
+        .finally(() => underWay.delete(key))
+      underWay.set(key, asking)
+      return asking
+    },
+  }
+}

@@ -1,0 +1,311 @@
+/** Who may see a drop: named viewers, guest links, machines; and who may not any more. */
+import { beforeAll, expect, test } from 'vitest'
+import { nextAddress } from '../support/addresses.ts'
+import { apiFor, fileForm } from '../support/api.ts'
+import { refusal, type Answer } from '../support/client.ts'
+import { sharedStack, type Account, type Stack } from '../support/stack.ts'
+import { viewerMail, viewerMails } from '../support/viewer-mail.ts'
+
+let stack: Stack
+let owner: Account
+let api: ReturnType<typeof apiFor>
+
+beforeAll(async () => {
+  stack = await sharedStack()
+  owner = await stack.createAccount('plus')
+  api = apiFor(stack, owner)
+})
+
+const SECRET = 'the secret of the plan'
+let nextSlug = 0
+
+interface Shared {
+  readonly id: string
+  readonly slug: string
+  readonly url: string
+  readonly path: string
+}
+
+/** A drop that only its viewers see, published so from its first byte. */
+async function sharedDrop(fields: Record<string, string> = { access_mode: 'viewers' }): Promise<Shared> {
+  const slug = `plan-${process.pid}-${nextSlug++}`
+  const site = (await api.create({ slug })).json<Shared>()
+  const answer = await api.upload(site.id, fileForm('page.html', `<title>Plan</title><p>${SECRET}</p>`, fields))
+  expect(answer.status, answer.text()).toBe(201)
+  return { ...site, path: `/api/v1/sites/${site.id}`, ...answer.json<object>() } as Shared
+}
+
+const share = (drop: Shared, json: unknown) => stack.fetch(`${drop.path}/viewers`, { token: owner.token, json })
+const visit = (drop: Shared, target = '/', headers: Record<string, string> = {}, method = 'GET') =>
+  stack.visit(drop.slug, target, { headers, method })
+const send = (drop: Shared, target: string, form: Record<string, string>, from = nextAddress()) =>
+  stack.visit(drop.slug, target, {
+    method: 'POST',
+    from,
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams(form).toString(),
+  })
+const cookieOf = (answer: Answer): string => {
+  expect(answer.status, answer.text()).toBe(303)
+  return answer.cookies.find((cookie) => cookie.startsWith('__Host-dropway-viewer='))!
+}
+const pathOf = (link: string): string => new URL(link).pathname + new URL(link).search
+
+async function comeIn(drop: Shared, email: string): Promise<string> {
+  const before = viewerMails(stack, email).length
+  await send(drop, '/.dropway/visit', { do: 'code', email, next: '/' })
+  const { code = '' } = await viewerMail(stack, email, before + 1)
+  return cookieOf(await send(drop, '/.dropway/visit', { do: 'try', email, code, next: '/' }))
+}
+
+test('a viewer comes in with a code, and is out when they are removed', async () => {
+  const drop = await sharedDrop()
+  const locked = await visit(drop)
+  expect(locked.status).toBe(401)
+  expect(locked.text()).not.toContain(SECRET)
+  expect(locked.header('cache-control')).toBe('private, no-store')
+  const email = `ada-${drop.slug}@example.com`
+  const added = await share(drop, { viewers: [{ email: email.toUpperCase() }], invite: false })
+  expect(added.status, added.text()).toBe(201)
+  const [viewer] = added.json<{ viewers: { id: string; value: string; kind: string; role: string }[] }>().viewers
+  expect(viewer).toMatchObject({ value: email, kind: 'email', role: 'view', invited_at: null, visits: 0 })
+  const cookie = await comeIn(drop, email)
+  const seen = await visit(drop, '/', { cookie })
+  expect(seen.status).toBe(200)
+  expect(seen.text()).toContain(SECRET)
+  expect(seen.header('cache-control')).toBe('private, no-store')
+  expect(seen.header('x-robots-tag')).toBe('noindex')
+  expect(seen.header('referrer-policy')).toBe('same-origin')
+  const removed = await stack.fetch(`${drop.path}/viewers/${viewer!.id}`, { token: owner.token, method: 'DELETE' })
+  expect(removed.status).toBe(204)
+  expect((await visit(drop, '/', { cookie })).status).toBe(401)
+  // On the list again: the old cookie stays dead, a new one opens.
+  await share(drop, { viewers: [{ email }], invite: false })
+  expect((await visit(drop, '/', { cookie })).status).toBe(401)
+  expect((await visit(drop, '/', { cookie: await comeIn(drop, email) })).status).toBe(200)
+})
+
+test('an invitation admits without a code; looking at its link uses nothing up; it works once', async () => {
+  const email = `grace-${nextSlug}@example.com`
+  const drop = await sharedDrop({ access_mode: 'viewers', viewers: email })
+  const { link = '' } = await viewerMail(stack, email)
+  const target = pathOf(link)
+  for (const method of ['HEAD', 'GET', 'GET']) {
+    const page = await visit(drop, target, {}, method)
+    expect(page.status).toBe(200)
+    expect(page.cookies).toEqual([])
+    if (method === 'GET') expect(page.text().match(/<button/g)).toHaveLength(1)
+  }
+  const cookie = cookieOf(await send(drop, target, { next: '/' }))
+  expect((await visit(drop, '/', { cookie })).text()).toContain(SECRET)
+  expect((await send(drop, target, { next: '/' })).status).toBe(401)
+  const { viewers } = (await stack.fetch(`${drop.path}/viewers`, { token: owner.token })).json<{
+    viewers: { invited_at: string | null }[]
+  }>()
+  expect(viewers[0]?.invited_at).not.toBeNull()
+})
+
+test('everyone at a domain may look, nobody at a part of it', async () => {
+  const drop = await sharedDrop()
+  const domain = `team-${drop.slug}.example`
+  await share(drop, { viewers: [{ domain: domain.toUpperCase() }] })
+  const cookie = await comeIn(drop, `someone@${domain}`)
+  expect((await visit(drop, '/', { cookie })).status).toBe(200)
+  await send(drop, '/.dropway/visit', { do: 'code', email: `someone@sub.${domain}`, next: '/' })
+  await comeIn(drop, `another@${domain}`)
+  expect(viewerMails(stack, `someone@sub.${domain}`)).toEqual([])
+})
+
+test('codes end after five tries, and each works once', async () => {
+  const email = `tries-${nextSlug}@example.com`
+  const drop = await sharedDrop({ access_mode: 'viewers', viewers: email, invite: 'false' })
+  await send(drop, '/.dropway/visit', { do: 'code', email, next: '/' })
+  const { code = '' } = await viewerMail(stack, email)
+  const wrong = code === '000000' ? '000001' : '000000'
+  for (let attempt = 0; attempt < 5; attempt++)
+    expect((await send(drop, '/.dropway/visit', { do: 'try', email, code: wrong, next: '/' })).status).toBe(401)
+  expect((await send(drop, '/.dropway/visit', { do: 'try', email, code, next: '/' })).status).toBe(401)
+  await send(drop, '/.dropway/visit', { do: 'code', email, next: '/' })
+  const second = (await viewerMail(stack, email, 2)).code ?? ''
+  cookieOf(await send(drop, '/.dropway/visit', { do: 'try', email, code: ` ${second.slice(0, 3)} ${second.slice(3)}` }))
+  expect((await send(drop, '/.dropway/visit', { do: 'try', email, code: second, next: '/' })).status).toBe(401)
+})
+
+test('on the list or not: the same answers', async () => {
+  const email = `listed-${nextSlug}@example.com`
+  const drop = await sharedDrop({ access_mode: 'viewers', viewers: email, invite: 'false' })
+  const answers = []
+  for (const asked of [email, email.replace('listed', 'absent')]) {
+    const sent = await send(drop, '/.dropway/visit', { do: 'code', email: asked, next: '/a' })
+    const tried = await send(drop, '/.dropway/visit', { do: 'try', email: asked, code: '12345', next: '/a' })
+    const told = await send(drop, '/.dropway/visit', { do: 'ask', email: asked, next: '/a' })
+    answers.push(
+      [sent, tried, told].map(({ status, headers, text }) => {
+        const { date: _, 'content-length': __, ...rest } = headers
+        return [status, rest, text().replaceAll(asked, '')]
+      }),
+    )
+  }
+  expect(answers[0]).toEqual(answers[1])
+  await viewerMail(stack, email)
+  expect(viewerMails(stack, email.replace('listed', 'absent'))).toEqual([])
+})
+
+test('a guest link admits as many browsers as it says; ending it closes what it opened', async () => {
+  const drop = await sharedDrop()
+  const made = await stack.fetch(`${drop.path}/guest-links`, {
+    token: owner.token,
+    json: { name: 'printer', max_uses: 1, expires_in: '7d' },
+  })
+  expect(made.status, made.text()).toBe(201)
+  const link = made.json<{ id: string; url: string; uses: number }>()
+  const target = pathOf(link.url)
+  expect((await visit(drop, target, {}, 'HEAD')).cookies).toEqual([])
+  expect((await visit(drop, target, { 'user-agent': 'Slackbot-LinkExpanding 1.0' })).cookies).toEqual([])
+  const cookie = cookieOf(await visit(drop, target))
+  expect((await visit(drop, '/', { cookie })).text()).toContain(SECRET)
+  expect((await visit(drop, target)).status).toBe(401)
+  const token = target.split('/').at(-1)!
+  const program = await visit(drop, '/', { 'dropway-guest': token })
+  expect([program.status, program.header('access-control-allow-origin')]).toEqual([200, '*'])
+  const list = await stack.fetch(`${drop.path}/guest-links`, { token: owner.token })
+  expect(list.json().guest_links).toMatchObject([{ id: link.id, name: 'printer', uses: 1, max_uses: 1 }])
+  expect(list.text()).not.toContain(token)
+  const ended = await stack.fetch(`${drop.path}/guest-links/${link.id}`, { token: owner.token, method: 'DELETE' })
+  expect(ended.status).toBe(204)
+  expect((await visit(drop, '/', { cookie })).status).toBe(401)
+  expect((await visit(drop, '/', { 'dropway-guest': token })).status).toBe(401)
+})
+
+test('a token of the organisation opens the drop, another one does not; preflights are answered', async () => {
+  const drop = await sharedDrop()
+  const stranger = await stack.createAccount('free')
+  const own = await visit(drop, '/', { authorization: `Bearer ${owner.token}` })
+  expect([own.status, own.header('access-control-allow-origin')]).toEqual([200, '*'])
+  expect(own.text()).toContain(SECRET)
+  const other = await visit(drop, '/', { authorization: `Bearer ${stranger.token}` })
+  expect([other.status, other.header('access-control-allow-origin')]).toEqual([401, '*'])
+  const preflight = await stack.visit(drop.slug, '/', {
+    method: 'OPTIONS',
+    h2: false,
+    headers: { origin: 'https://elsewhere.example', 'access-control-request-headers': 'authorization' },
+  })
+  expect(preflight.status).toBe(204)
+  expect(preflight.header('access-control-allow-origin')).toBe('*')
+  expect(preflight.header('access-control-allow-headers')).toContain('authorization')
+  expect(preflight.header('access-control-allow-credentials')).toBeUndefined()
+})
+
+test('who looked is told within seconds', async () => {
+  const email = `looks-${nextSlug}@example.com`
+  const drop = await sharedDrop({ access_mode: 'viewers', viewers: email, invite: 'false' })
+  const cookie = await comeIn(drop, email)
+  await visit(drop, '/', { cookie })
+  await visit(drop, '/', { cookie })
+  await expect
+    .poll(async () => (await stack.fetch(`${drop.path}/viewers`, { token: owner.token })).json().viewers[0].visits, {
+      timeout: 60_000,
+    })
+    .toBe(2)
+})
+
+test('lists are checked whole', async () => {
+  const drop = await sharedDrop()
+  const none = async () =>
+    expect((await stack.fetch(`${drop.path}/viewers`, { token: owner.token })).json()).toEqual({ viewers: [] })
+  const many = Array.from({ length: 101 }, (_, index) => ({ email: `v${index}@example.com` }))
+  for (const json of [
+    { viewers: many },
+    { viewers: [] },
+    { viewers: [{ email: 'ada@example.com' }, { email: 'not an address' }] },
+    { viewers: [{ email: 'ada@example.com' }, { phone: '1' }] },
+    { viewers: [{ email: 'ada@example.com', domain: 'example.com' }] },
+    { viewers: [{ email: 'ada@example.com' }], colour: 'red' },
+    { viewers: [{ domain: 'com' }] },
+  ])
+    expect((await share(drop, json)).status, JSON.stringify(json)).toBe(400)
+  await none()
+  expect((await share(drop, { viewers: many.slice(0, 50), invite: false })).status).toBe(201)
+  expect((await share(drop, { viewers: many.slice(0, 50), invite: false })).status).toBe(201)
+  expect(refusal(await share(drop, { viewers: many.slice(50, 51), invite: false }))).toBe('403 plan_limit')
+})
+
+test('modes change by PATCH; what was opened in one is closed by the next, and stays closed', async () => {
+  const email = `modes-${nextSlug}@example.com`
+  const drop = await sharedDrop({ access_mode: 'viewers', viewers: email, invite: 'false' })
+  const cookie = await comeIn(drop, email)
+  expect((await api.patch(drop.id, { access_mode: 'password' })).status).toBe(400)
+  const password = await api.patch(drop.id, { access_mode: 'password', password: 'open sesame' })
+  expect(password.json()).toMatchObject({ access_mode: 'password', has_password: true })
+  expect((await visit(drop, '/', { cookie })).status).toBe(401)
+  expect((await api.patch(drop.id, { access_mode: 'viewers' })).json()).toMatchObject({
+    access_mode: 'viewers',
+    has_password: false,
+  })
+  expect((await visit(drop, '/', { cookie })).status).toBe(401)
+  expect((await api.patch(drop.id, { password: null })).json()).toMatchObject({ access_mode: 'viewers' })
+  expect((await api.patch(drop.id, { access_mode: 'public' })).json()).toMatchObject({ access_mode: 'public' })
+  expect((await visit(drop)).text()).toContain(SECRET)
+  expect((await api.patch(drop.id, { access_mode: 'viewers' })).status).toBe(200)
+  expect((await visit(drop, '/', { cookie })).status).toBe(401)
+  expect((await visit(drop, '/', { cookie: await comeIn(drop, email) })).status).toBe(200)
+})
+
+test('the time for visitors ends for all of them, and the owner extends it', async () => {
+  const drop = await sharedDrop()
+  const ended = await api.patch(drop.id, { access_until: '2020-01-01T00:00:00Z' })
+  expect(ended.json()).toMatchObject({ access_until: '2020-01-01T00:00:00.000Z', state: 'expired' })
+  expect((await visit(drop)).status).toBe(410)
+  expect((await visit(drop, '/', { authorization: `Bearer ${owner.token}` })).status).toBe(410)
+  expect((await api.patch(drop.id, { expires_in: '7d' })).json()).toMatchObject({ state: 'live' })
+  expect((await visit(drop)).status).toBe(401)
+  expect((await api.patch(drop.id, { access_until: null })).json()).toMatchObject({ access_until: null })
+})
+
+test('without an account nothing is published privately, and nothing openly instead', async () => {
+  const wishes: Record<string, string>[] = [
+    { access_mode: 'viewers' },
+    { viewers: 'a@b.example' },
+    { guest_link: 'true' },
+  ]
+  for (const fields of wishes) {
+    const answer = await stack.fetch('/api/v1/drops', {
+      from: nextAddress(),
+      body: fileForm('page.html', '<title>x</title>', fields),
+    })
+    expect(answer.status, answer.text()).toBe(400)
+  }
+  const json = { markdown: '# x', access_mode: 'viewers' }
+  expect((await stack.fetch('/api/v1/drops-md', { from: nextAddress(), json })).status).toBe(400)
+})
+
+test('an organisation may allow no public drops', async () => {
+  const admin = await stack.createAccount('plus')
+  const own = apiFor(stack, admin)
+  const open = (await own.create()).json<Shared>()
+  await own.upload(open.id, fileForm('page.html', '<title>open</title>'))
+  const policy = (visibility_policy: string) =>
+    stack.fetch(`/api/v1/organisations/${admin.org_id}`, {
+      token: admin.token,
+      method: 'PATCH',
+      json: { visibility_policy },
+    })
+  const closed = await policy('no_public')
+  expect(closed.json()).toMatchObject({ visibility_policy: 'no_public', still_public: [{ id: open.id }] })
+  expect((await stack.visit(open.slug)).status).toBe(200)
+  expect(refusal(await own.patch(open.id, { access_mode: 'public' }))).toBe('403 policy')
+  expect(refusal(await own.patch(open.id, { password: 'open sesame' }))).toBe('403 policy')
+  const next = (await own.create()).json<Shared>()
+  expect(refusal(await own.upload(next.id, fileForm('page.html', '<title>x</title>', { access_mode: 'public' })))).toBe(
+    '403 policy',
+  )
+  expect((await own.upload(next.id, fileForm('page.html', '<title>x</title>'))).status).toBe(201)
+  expect((await stack.visit(next.slug)).status).toBe(401)
+  await policy('private_by_default')
+  const last = (await own.create()).json<Shared & { access_mode: string }>()
+  expect(last.access_mode).toBe('viewers')
+  expect((await own.upload(last.id, fileForm('page.html', '<title>x</title>', { access_mode: 'public' }))).status).toBe(
+    201,
+  )
+  expect((await stack.visit(last.slug)).status).toBe(200)
+})
