@@ -53,7 +53,7 @@ const MAX_UNLOCK_BYTES = 8192
 const MAX_REPORTED = 1000
 
 export function createPipeline(dependencies: PipelineDependencies): (exchange: Exchange) => void {
-  const { classify, unlock, viewing, members, sites, representations, answers, proxy, views, visits, clock, log } =
+  const { classify, unlock, viewing, members, sites, representations, answers, proxy, visits, clock, log } =
     dependencies
 
   function walk(exchange: Exchange): Done {
@@ -138,14 +138,8 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
     if (!file.isPage || asset.status !== 200 || drop.isPreview)
       return sent instanceof Promise ? sent.then(ignore) : undefined
     return sent instanceof Promise
-      ? sent.then((what) => count(exchange, drop, asset, what))
-      : count(exchange, drop, asset, sent)
-  }
-
-  function count(exchange: Exchange, drop: Drop, { path }: Asset, sent: Sent): void {
-    if (sent === 'other' || !isView(exchange)) return
-    const agent = exchange.header('user-agent') ?? ''
-    views.count({ siteId: drop.route.site_id, page: path, ip: exchange.ip, agent }, clock.now())
+      ? sent.then((what) => count(dependencies, exchange, drop, asset, what))
+      : count(dependencies, exchange, drop, asset, sent)
   }
 
   async function attemptUnlock(exchange: Exchange, drop: Drop): Promise<void> {
@@ -173,6 +167,18 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
       fail(exchange, error)
     }
   }
+}
+
+function count(
+  { views, clock }: Pick<PipelineDependencies, 'views' | 'clock'>,
+  exchange: Exchange,
+  drop: Drop,
+  { path }: Asset,
+  sent: Sent,
+): void {
+  if (sent === 'other' || !isView(exchange)) return
+  const agent = exchange.header('user-agent') ?? ''
+  views.count({ siteId: drop.route.site_id, page: path, ip: exchange.ip, agent }, clock.now())
 }
 
 /** Lets members of the drop's organisation into a preview that only they may see. */

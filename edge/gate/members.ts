@@ -20,7 +20,7 @@ const VISIT_MS = HOUR_MS
 const BELIEVED_MS = MINUTE_MS
 const MAX_BELIEVED = 2000
 
-export type Admission =
+export type MemberAdmission =
   | { readonly kind: 'member' }
   /** Control has to be asked about this token. */
   | { readonly kind: 'ask'; readonly bearer: string }
@@ -31,7 +31,7 @@ export type Admission =
   | { readonly kind: 'stranger' }
 
 export interface PreviewGate {
-  admission(drop: Drop, arrival: Arrival): Admission
+  admission(drop: Drop, arrival: Arrival): MemberAdmission
   /** Whether control takes the token for one of a member. */
   isMembers(drop: Drop, bearer: string, ip: string): Promise<boolean>
 }
@@ -47,7 +47,7 @@ export interface PreviewGateDependencies {
 export function createPreviewGate({ secrets, clock, baseUrl, ask }: PreviewGateDependencies): PreviewGate {
   const believed = new LRUCache<string, boolean>({ max: MAX_BELIEVED, ttl: BELIEVED_MS })
 
-  function enter(siteId: string, { host, target }: Arrival): Admission {
+  function enter(siteId: string, { host, target }: Arrival): MemberAdmission {
     const query = parseForm(target.slice(target.indexOf('?') + 1))
     if (typeof query === 'string') return { kind: 'stranger' }
     const wanted = { kind: 'entry', siteId, host, now: clock.now() } as const

@@ -28,7 +28,9 @@ test('retries after 1 s, 5 s, 30 s, 5 min, 30 min, 2 h and on, within a day, the
 })
 
 test('is switched off after three days of failures, not before', () => {
-  expect([mustSwitchOff(0, 3 * DAY_MS - 1), mustSwitchOff(0, 3 * DAY_MS)]).toEqual([false, true])
+  const since = 1000
+  const after = (ms: number) => mustSwitchOff(since, since + ms)
+  expect([after(3 * DAY_MS - 1), after(3 * DAY_MS)]).toEqual([false, true])
 })
 
 test.each([
@@ -36,6 +38,7 @@ test.each([
   [204, true],
   [299, true],
   [199, false],
+  [300, false],
   [301, false],
   [307, false],
   [404, false],
@@ -92,10 +95,18 @@ describe('where nothing is sent', () => {
     'http://example.com/x',
     'ftp://example.com/x',
     'https://user:password@example.com/x',
+    'https://user@example.com/x',
+    'https://:password@example.com/x',
     'not an address',
     '',
     `https://example.com/${'x'.repeat(3000)}`,
   ])('%s, whatever is allowed', (url) => expect(urlProblem(url, true)).toBeDefined())
+
+  test('an address of as many characters as are read, and a public number, are fine', () => {
+    expect(urlProblem(`https://example.com/${'x'.repeat(1980)}`, false)).toBeUndefined()
+    expect(urlProblem(`https://example.com/${'x'.repeat(1981)}`, false)).toBeDefined()
+    expect(urlProblem('https://93.184.215.14/x', false)).toBeUndefined()
+  })
 
   test('an ordinary address is fine', () => expect(urlProblem('https://example.com:8443/x?y=1', false)).toBeUndefined())
 

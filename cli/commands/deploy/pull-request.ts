@@ -1,13 +1,13 @@
 /** `dropway pull-request`: a preview for each pull request of a forge, and one comment there that says where it is. */
-import { sitePath } from '../service/api-client.ts'
-import { ApiFailure } from '../service/api-failure.ts'
-import { readPullRequest, writeComment, type PullRequest } from '../service/forge.ts'
-import { exchangeIdentity } from '../service/sign-in/workflow.ts'
-import { requireDrop } from '../content/chosen-drop.ts'
-import type { Arguments, Command, Context } from '../terminal/command.ts'
-import { usageError } from '../terminal/failure.ts'
-import { countOf, plain } from '../terminal/terminal.ts'
-import { bytesInWords } from '../../shared/values/sizes.ts'
+import { sitePath } from '../../service/api-client.ts'
+import { ApiFailure } from '../../service/api-failure.ts'
+import { readPullRequest, writeComment, type PullRequest } from '../../service/forge.ts'
+import { exchangeIdentity } from '../../service/sign-in/workflow.ts'
+import { requireDrop } from '../../content/chosen-drop.ts'
+import type { Arguments, Command, Context } from '../../terminal/command.ts'
+import { usageError } from '../../terminal/failure.ts'
+import { countOf, plain } from '../../terminal/terminal.ts'
+import { bytesInWords } from '../../../shared/values/sizes.ts'
 import { deploySource, type DeployOutcome } from './deploy.ts'
 
 /** As many as a reviewer reads. */

@@ -1,28 +1,28 @@
 import path from 'node:path'
-import { clockNotices } from '../../shared/values/clock-notice.ts'
-import type { SecretFile } from '../../shared/content/secret-files.ts'
-import { randomSlug } from '../../shared/values/readable-slug.ts'
-import { fileKindOf, isPageFormat, LANDING_PAGE } from '../../shared/content/upload-kind.ts'
-import { sitePath } from '../service/api-client.ts'
-import { ApiFailure } from '../service/api-failure.ts'
-import type { ArchiveContent } from '../content/archive-content.ts'
-import { findDrop, requireLinked } from '../content/chosen-drop.ts'
-import { yesOption, type Arguments, type Command, type Context } from '../terminal/command.ts'
-import { compareWithLive, printChanges } from '../content/comparison.ts'
-import { CliError, exitCodes, usageError } from '../terminal/failure.ts'
-import { digestStream, type Folder, type LocalFile } from '../content/folder.ts'
-import { PUBLISH_TIMEOUT_MS } from '../service/http-client.ts'
-import type { Deployed, GuestLink, Site, Version } from '../terminal/json-output.ts'
-import { fileForm } from '../service/multipart.ts'
-import { exchangeIdentity } from '../service/sign-in/workflow.ts'
-import { createProgress } from '../terminal/progress.ts'
-import { openProject, type Project, type RememberedDrop } from '../content/project.ts'
-import { readPublishable, requireFileTaken } from '../content/publishable.ts'
-import { findSource, type Source } from '../content/source.ts'
-import { countOf, plain, type Terminal } from '../terminal/terminal.ts'
-import { bytesInWords } from '../../shared/values/sizes.ts'
-import { applySharing, sharingOf } from './sharing.ts'
-import { createUploader, type UploadOptions } from '../service/upload.ts'
+import { clockNotices } from '../../../shared/values/clock-notice.ts'
+import type { SecretFile } from '../../../shared/content/secret-files.ts'
+import { randomSlug } from '../../../shared/values/readable-slug.ts'
+import { fileKindOf, isPageFormat, LANDING_PAGE } from '../../../shared/content/upload-kind.ts'
+import { sitePath } from '../../service/api-client.ts'
+import { ApiFailure } from '../../service/api-failure.ts'
+import type { ArchiveContent } from '../../content/archive-content.ts'
+import { findDrop, requireLinked } from '../../content/chosen-drop.ts'
+import { yesOption, type Arguments, type Command, type Context } from '../../terminal/command.ts'
+import { compareWithLive, printChanges } from '../../content/comparison.ts'
+import { CliError, exitCodes, usageError } from '../../terminal/failure.ts'
+import { digestStream, type Folder, type LocalFile } from '../../content/folder.ts'
+import { PUBLISH_TIMEOUT_MS } from '../../service/http-client.ts'
+import type { Deployed, GuestLink, Site, Version } from '../../terminal/json-output.ts'
+import { fileForm } from '../../service/multipart.ts'
+import { exchangeIdentity } from '../../service/sign-in/workflow.ts'
+import { createProgress } from '../../terminal/progress.ts'
+import { openProject, type Project, type RememberedDrop } from '../../content/project.ts'
+import { readPublishable, requireFileTaken } from '../../content/publishable.ts'
+import { findSource, type Source } from '../../content/source.ts'
+import { countOf, plain, type Terminal } from '../../terminal/terminal.ts'
+import { bytesInWords } from '../../../shared/values/sizes.ts'
+import { applySharing, sharingOf } from '../sharing.ts'
+import { createUploader, type UploadOptions } from '../../service/upload.ts'
 
 export interface DeployOutcome {
   readonly site: Site
@@ -501,7 +501,7 @@ async function contentOf(
     }
     case 'zip': {
       // Other commands need not wait for what it brings along.
-      const { readArchive } = await import('../content/archive-content.ts')
+      const { readArchive } = await import('../../content/archive-content.ts')
       return readArchive(source.path, include.length > 0)
     }
     default:
