@@ -5,6 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { ManifestFile, RedirectRule } from '../shared/contracts/manifest.ts'
+import type { CompiledHeaders, HeaderSet } from '../shared/content/header-sets.ts'
 import type { RuleDestination } from '../shared/content/path-pattern.ts'
 import type { PatternSet } from '../shared/content/pattern-set.ts'
 import type { RouteRecord, SiteRoute } from '../shared/contracts/route-record.ts'
@@ -31,6 +32,20 @@ export interface SiteIndex {
   readonly notFoundPages: NotFoundPages
   readonly redirects: CompiledRedirects
   readonly headers: CompiledHeaders
+  /** What former versions had and this one has not; undefined where there is nothing. */
+  readonly kept: KeptIndex | undefined
+}
+
+export interface KeptIndex {
+  readonly files: ReadonlyMap<string, KeptEntry>
+  /** Characters of the longest name. */
+  readonly longestName: number
+}
+
+export interface KeptEntry {
+  readonly file: ManifestFile
+  /** What `_headers` of its own version said about it. */
+  readonly custom: HeaderSet
 }
 
 /** 404.html by the directory that it stands for, `''` or `docs/`. */
@@ -53,19 +68,6 @@ export interface CompiledRedirect {
   readonly destination: RuleDestination
   /** Values of placeholders and of the splat when the decoded path matches. */
   match(path: string): readonly string[] | undefined
-}
-
-export interface CompiledHeaders {
-  /** What `_headers` says about a decoded path; the same set of rules gives the same object. */
-  for(path: string): HeaderSet
-}
-
-/** What a set of `_headers` rules says together. */
-export interface HeaderSet {
-  /** The same for the same list, and for no other. */
-  readonly id: string
-  /** Lower-case names; null removes. */
-  readonly list: readonly (readonly [string, string | null])[]
 }
 
 /** What `locate` decides: pure, from index + path + settings. */
@@ -134,6 +136,8 @@ export interface Drop {
   readonly versionNumber: number
   readonly isProtected: boolean
   readonly isPreview: boolean
+  /** Only members of the drop's organisation may look. */
+  readonly isForMembers: boolean
   /** Who looks at it, where only its viewers may (shared/contracts/admission.ts). */
   readonly viewer?: string
   /** Opened by a token: scripts of any page may read the answer. */

@@ -16,6 +16,7 @@ import type { Answers } from './processes/answers.ts'
 import type { Classify } from './gate/classify.ts'
 import type { Drop, Exchange, Intent, SiteIndex } from './context.ts'
 import { checkState } from './gate/state.ts'
+import type { PreviewGate } from './gate/members.ts'
 import { doorOf } from './gate/admissions.ts'
 import { UNLOCK_PATH, type Unlock } from './gate/unlock.ts'
 import { ICON_PATH } from './processes/icon.ts'
@@ -33,6 +34,7 @@ import type { Sites } from './store/sites.ts'
 export interface PipelineDependencies {
   readonly classify: Classify
   readonly unlock: Unlock
+  readonly members: PreviewGate
   readonly sites: Sites
   readonly representations: Representations
   readonly answers: Answers
@@ -51,7 +53,8 @@ const MAX_UNLOCK_BYTES = 8192
 const MAX_REPORTED = 1000
 
 export function createPipeline(dependencies: PipelineDependencies): (exchange: Exchange) => void {
-  const { classify, unlock, viewing, sites, representations, answers, proxy, views, visits, clock, log } = dependencies
+  const { classify, unlock, viewing, members, sites, representations, answers, proxy, visits, clock, log } =
+    dependencies
 
   function walk(exchange: Exchange): Done {
     const destination = classify(exchange)
@@ -89,6 +92,11 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
     if (route.viewers) return viewing.visit(exchange, drop, open)
     if (doorOf(exchange.target)) return answers.goTo(exchange, drop, '/')
     if (isAttempt) return attemptUnlock(exchange, drop)
+    return drop.isForMembers ? admit({ members, answers }, exchange, drop, enter) : enter(exchange, drop)
+  }
+
+  function enter(exchange: Exchange, drop: Drop): Done {
+    const { route } = drop
     if (drop.isProtected && !unlock.isUnlocked(route, exchange.header('cookie')))
       return answers.locked(exchange, drop, { work: unlock.workFor(route, exchange) })
     return open(exchange, drop)
@@ -130,14 +138,8 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
     if (!file.isPage || asset.status !== 200 || drop.isPreview)
       return sent instanceof Promise ? sent.then(ignore) : undefined
     return sent instanceof Promise
-      ? sent.then((what) => count(exchange, drop, asset, what))
-      : count(exchange, drop, asset, sent)
-  }
-
-  function count(exchange: Exchange, drop: Drop, { path }: Asset, sent: Sent): void {
-    if (sent === 'other' || !isView(exchange)) return
-    const agent = exchange.header('user-agent') ?? ''
-    views.count({ siteId: drop.route.site_id, page: path, ip: exchange.ip, agent }, clock.now())
+      ? sent.then((what) => count(dependencies, exchange, drop, asset, what))
+      : count(dependencies, exchange, drop, asset, sent)
   }
 
   async function attemptUnlock(exchange: Exchange, drop: Drop): Promise<void> {
@@ -164,6 +166,44 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
     } catch (error) {
       fail(exchange, error)
     }
+  }
+}
+
+function count(
+  { views, clock }: Pick<PipelineDependencies, 'views' | 'clock'>,
+  exchange: Exchange,
+  drop: Drop,
+  { path }: Asset,
+  sent: Sent,
+): void {
+  if (sent === 'other' || !isView(exchange)) return
+  const agent = exchange.header('user-agent') ?? ''
+  views.count({ siteId: drop.route.site_id, page: path, ip: exchange.ip, agent }, clock.now())
+}
+
+/** Lets members of the drop's organisation into a preview that only they may see. */
+function admit(
+  { members, answers }: Pick<PipelineDependencies, 'members' | 'answers'>,
+  exchange: Exchange,
+  drop: Drop,
+  enter: (exchange: Exchange, drop: Drop) => Done,
+): Done {
+  const admission = members.admission(drop, exchange)
+  switch (admission.kind) {
+    case 'member':
+      return enter(exchange, drop)
+    case 'ask':
+      return members
+        .isMembers(drop, admission.bearer, exchange.ip)
+        .then((isMember) => (isMember ? enter(exchange, drop) : answers.closed(exchange, 'unknown')))
+    case 'enter':
+      return answers.unlocked(exchange, drop, admission)
+    case 'sign-in':
+      return answers.signIn(exchange, admission.location)
+    case 'stranger':
+      return answers.closed(exchange, 'unknown')
+    default:
+      return admission satisfies never
   }
 }
 

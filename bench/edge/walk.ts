@@ -7,6 +7,7 @@ import v8 from 'node:v8'
 import { createAnswers } from '../../edge/processes/answers.ts'
 import { createClassify } from '../../edge/gate/classify.ts'
 import type { Exchange, HeaderList, ServedSite } from '../../edge/context.ts'
+import { createPreviewGate } from '../../edge/gate/members.ts'
 import { createAdmissions } from '../../edge/gate/admissions.ts'
 import { createViewing } from '../../edge/processes/viewing.ts'
 import { sealAdmission, VIEWERS_ONLY } from '../../shared/contracts/admission.ts'
@@ -166,8 +167,9 @@ const proxy = createProxy({ controlUrls: ['http://127.0.0.1:9'], publicHost: 'lo
 const answers = createAnswers({ baseUrl: BASE_URL, publicPort: undefined, log })
 const line = createVisitLine({ controlUrls: ['http://127.0.0.1:9'], publicHost: 'localhost' })
 const pipeline = createPipeline({
-  classify: createClassify({ routes, serviceHost: 'localhost', sitesDomain: 'localhost' }),
+  classify: createClassify({ routes, serviceHost: 'localhost', sitesDomain: 'localhost', secrets }),
   unlock,
+  members: createPreviewGate({ secrets, clock: systemClock, baseUrl: BASE_URL, ask: async () => false }),
   sites: createSites(blobs, indexManifest),
   representations: createRepresentations({
     blobs,

@@ -1,13 +1,14 @@
-/** Commands about drops that exist: `list`, `open`, `versions`, `rollback`, `password`, `export`. */
+/** Commands about drops that exist: `list`, `open`, `versions`, `rollback`, `promote`, `previews`, `password`, `export`. */
 import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { clockNotices } from '../../shared/values/clock-notice.ts'
+import { sitePath } from '../service/api-client.ts'
 import { openBrowser } from '../terminal/browser.ts'
 import { chosenDrop, confirmed } from '../content/chosen-drop.ts'
 import { EXPORT_NAME, marked, objectionTo, writeExport } from '../content/exports.ts'
 import { dropOption, yesOption, type Command, type Context } from '../terminal/command.ts'
 import { CliError, exitCodes, usageError } from '../terminal/failure.ts'
-import type { VersionEntry } from '../terminal/json-output.ts'
+import type { Preview, Version, VersionEntry } from '../terminal/json-output.ts'
 import { countOf, formatTime, plain, table } from '../terminal/terminal.ts'
 import { bytesInWords } from '../../shared/values/sizes.ts'
 import { unknownWord } from '../terminal/unknown-word.ts'
@@ -181,5 +182,63 @@ export const exportAll: Command = {
     terminal.note(bytesInWords(size))
     terminal.print(file)
     terminal.data({ file, byte_size: size })
+  },
+}
+
+function previewPath(siteId: string, name: string): ReturnType<typeof sitePath> {
+  return `${sitePath(siteId)}/previews/${encodeURIComponent(name)}`
+}
+
+export const promote: Command = {
+  kind: 'service',
+  name: 'promote',
+  summary: 'Make what a named preview shows live',
+  usage: 'promote <name> [--drop <slug|id>]',
+  options: { drop: dropOption },
+  details: ['"dropway deploy --preview <name>" publishes to a preview; the name stays when its version goes live.'],
+  maxPositionals: 1,
+  async run(context, args) {
+    const name = args.positionals[0]
+    if (name === undefined) throw usageError('Name the preview: dropway promote pr-12')
+    const site = await chosenDrop(context, args, 'changes')
+    const version = await context.api.call<Version>('POST', `${previewPath(site.id, name)}/promote`)
+    context.terminal.note(`Version ${version.version_number} is live.`)
+    context.terminal.print(site.url)
+    context.terminal.data({ url: site.url, version })
+  },
+}
+
+export const previews: Command = {
+  kind: 'service',
+  name: 'previews',
+  summary: 'List named previews, or remove one',
+  usage: 'previews [remove <name>] [--drop <slug|id>]',
+  options: { drop: dropOption },
+  details: ['A preview goes 30 days after its last publish.'],
+  words: ['remove'],
+  maxPositionals: 2,
+  async run(context, args) {
+    const [word, name] = args.positionals
+    const { api, terminal } = context
+    if (word === undefined) {
+      const site = await chosenDrop(context, args, 'shows')
+      const list = await api.call<Preview[]>('GET', `${sitePath(site.id)}/previews`)
+      terminal.data(list)
+      if (list.length === 0) terminal.note('There are no previews. "dropway deploy --preview <name>" makes one.')
+      const rows = list.map((each) => [
+        each.name,
+        `version ${each.version_number}`,
+        formatTime(each.published_at),
+        each.url ?? '',
+      ])
+      for (const line of table(rows)) terminal.print(line)
+      return
+    }
+    if (word !== 'remove') throw unknownWord('deed', word, ['remove'], 'dropway previews remove pr-12')
+    if (name === undefined) throw usageError('Name the preview: dropway previews remove pr-12')
+    const site = await chosenDrop(context, args, 'changes')
+    await api.call('DELETE', previewPath(site.id, name))
+    terminal.print(`The preview ${name} of ${site.slug} is removed.`)
+    terminal.data({ name, removed: true })
   },
 }

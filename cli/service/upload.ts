@@ -33,6 +33,10 @@ export interface UploadOptions {
   readonly spaFallback?: boolean
   /** The user wants files published that look like secrets. */
   readonly allowSecrets?: boolean
+  /** What is older goes with it; `all`: named previews too. */
+  readonly purge?: true | 'all'
+  /** The name of a preview, instead of going live. */
+  readonly preview?: string
   /** Who may see it, as the API takes it; in the same step as the version. */
   readonly sharing?: Readonly<Record<string, unknown>>
 }
@@ -69,6 +73,8 @@ export function createUploader({ api, configDir, siteId, files, options }: Uploa
     ...(options.message === undefined ? {} : { message: options.message }),
     ...(options.spaFallback === undefined ? {} : { spa_fallback: options.spaFallback }),
     ...(options.allowSecrets ? { allow_secrets: true } : {}),
+    ...(options.purge === undefined ? {} : { purge: options.purge }),
+    ...(options.preview === undefined ? {} : { preview: options.preview }),
     ...options.sharing,
   }
   const memory = memoryOf(configDir, siteId, request)

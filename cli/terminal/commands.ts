@@ -2,21 +2,23 @@
 import type { Command } from './command.ts'
 import { logout, tokens, usage, whoami } from '../commands/account.ts'
 import { completionCommand } from './completion.ts'
-import { deploy } from '../commands/deploy.ts'
+import { deploy } from '../commands/deploy/deploy.ts'
 import { dev } from '../commands/dev.ts'
 import { domains } from '../commands/domains.ts'
 import { drop } from '../commands/drop.ts'
-import { exportAll, list, open, password, rollback, versions } from '../commands/drops.ts'
+import { exportAll, list, open, password, previews, promote, rollback, versions } from '../commands/drops.ts'
 import { diff, init, link, unlink } from '../commands/linking.ts'
 import { login } from '../commands/login.ts'
 import { deleteDrop, keep, rename, settings, stats } from '../commands/manage.ts'
 import { mcp } from '../commands/mcp.ts'
+import { pullRequest } from '../commands/deploy/pull-request.ts'
 import { org } from '../commands/org.ts'
 import { share, shared, unshare, viewers } from '../commands/sharing.ts'
 
 export const commands: readonly Command[] = [
   login,
   deploy,
+  pullRequest,
   drop,
   dev,
   init,
@@ -27,6 +29,8 @@ export const commands: readonly Command[] = [
   open,
   versions,
   rollback,
+  promote,
+  previews,
   settings,
   share,
   unshare,

@@ -70,12 +70,16 @@ export interface Version {
   readonly message?: string
   readonly url?: string
   readonly preview_url?: string | null
+  /** The named preview that it was published to; null where it went live. */
+  readonly preview?: string | null
   /** Where a deploy asked for one; shown once. */
   readonly guest_link?: GuestLink
   readonly report?: {
     readonly warnings: readonly Warning[]
     /** Files that looked like secrets and were not published. */
     readonly blocked?: readonly { readonly path: string; readonly what: string }[]
+    /** Files of former versions that stay reachable for open tabs. */
+    readonly kept?: { readonly files: number; readonly bytes: number; readonly until: string | null }
   }
 }
 
@@ -88,6 +92,16 @@ export interface VersionEntry extends Version {
     readonly by: string | null
     readonly from_version_number: number | null
   }[]
+}
+
+export interface Preview {
+  readonly name: string
+  readonly url: string | null
+  readonly version_id: string
+  readonly version_number: number
+  readonly live: boolean
+  readonly published_at: string
+  readonly expires_at: string
 }
 
 /** `deploy --json`. */

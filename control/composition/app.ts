@@ -61,6 +61,7 @@ export function createApp(options: AppOptions): App {
       databaseWatch.start()
       services.routing.start()
       services.mailer.start()
+      services.webhookCourier.start()
       services.domainWatch.start()
       for (const loop of jobs) loop.start()
       stopSaying = saySettings(services.redis, clock, settingsOf('control', config))

@@ -1,5 +1,7 @@
 /** Drops: what is published, where, and how the edges hear of it. */
 import path from 'node:path'
+import { previewLabelOf } from '../../shared/secrets/previews.ts'
+import { READS_KEPT_FILES } from '../../shared/contracts/live-edges.ts'
 import { createAnonymous, type Anonymous } from '../drops/anonymous/anonymous.ts'
 import { createBotCheck, type BotCheck } from '../drops/anonymous/bot-check.ts'
 import { createBrowserCookie, type BrowserCookie } from '../drops/anonymous/browser-cookie.ts'
@@ -10,7 +12,9 @@ import { createPublishers, type Publishers } from '../drops/publishers/publisher
 import { createGallery, type Gallery } from '../drops/gallery/gallery.ts'
 import type { Publishing } from '../drops/publishing/contract.ts'
 import { createPublishing } from '../drops/publishing/publishing.ts'
-import { createContentUploads, type ContentUploads } from '../drops/sites/content-uploads/content-uploads.ts'
+import { createContentUploads, type ContentUploads } from '../drops/sites/uploads/content-uploads/content-uploads.ts'
+import { createKeptFiles, type SiteKeptFiles } from '../drops/sites/kept/kept-files.ts'
+import { createPreviews, type Previews } from '../drops/sites/kept/previews.ts'
 import { createRefreshRoutes, type RefreshRoutes } from '../drops/sites/routing.ts'
 import { createSites, type Sites } from '../drops/sites/sites.ts'
 import { createUploads, type Uploads } from '../drops/sites/uploads/uploads.ts'
@@ -23,6 +27,10 @@ import { createSharedWithMe, type SharedWithMe } from '../drops/visiting/shared-
 import { createViewerSharing, type ViewerSharing } from '../drops/visiting/sharing.ts'
 import { createInspector, type Inspector } from '../drops/trust/inspector.ts'
 import { createTrust, type Trust } from '../drops/trust/trust.ts'
+import { createWebhookCourier, type WebhookCourier } from '../drops/webhooks/courier.ts'
+import { createWebhookSender } from '../drops/webhooks/send.ts'
+import { createWebhooks, type Webhooks } from '../drops/webhooks/webhooks.ts'
+import { createDns } from '../drops/domains/dns/dns.ts'
 import { createRouting, type Routing } from '../ground/routing/routing.ts'
 import { fetchNamedByOperator, fetchPublic } from '../ground/http/public-fetch.ts'
 import type { FetchOfIssuer } from '../drops/publishers/issuer-keys.ts'
@@ -34,11 +42,15 @@ export interface Drops {
   readonly refreshRoutes: RefreshRoutes
   readonly sites: Sites
   readonly versions: Versions
+  readonly keptFiles: SiteKeptFiles
+  readonly previews: Previews
   readonly uploads: Uploads
   readonly quickPublish: QuickPublish
   readonly contentUploads: ContentUploads
   readonly siteExport: SiteExport
   readonly blobCollection: BlobCollection
+  readonly webhooks: Webhooks
+  readonly webhookCourier: WebhookCourier
   readonly viewerSharing: ViewerSharing
   readonly sharedWithMe: SharedWithMe
   readonly accessRequests: AccessRequests
@@ -76,18 +88,28 @@ export function composeDrops(ground: Ground): Drops {
     lifetimes: config,
     now: () => clock.now(),
     domainRoutes: domains.routesOf,
+    previewLabels: (siteId, number) => previewLabelOf(secrets, siteId, number),
   })
-  const sites = createSites({ sql, clock, routing, refreshRoutes, enqueueMail, config })
-  const versions = createVersions({ ...ground, routing, refreshRoutes, publishing, sites })
+  const keptFiles = createKeptFiles({
+    clock,
+    publishing,
+    config,
+    edgesReadKept: () => routing.everyEdgeReads(READS_KEPT_FILES),
+  })
+  const sites = createSites({ sql, clock, routing, refreshRoutes, keptFiles, enqueueMail, config })
+  const versions = createVersions({ ...ground, routing, refreshRoutes, keptFiles, publishing, sites })
   const trust = createTrust({ ...ground, routing, refreshRoutes })
   const inspector = createInspector({ log })
   const botCheck = createBotCheck(secrets)
+  const sender = createWebhookSender({ dns: createDns(config.dnsResolver), ...config })
   return {
     publishing,
     routing,
     refreshRoutes,
     sites,
     versions,
+    keptFiles,
+    previews: createPreviews({ sql, clock, routing, refreshRoutes, sites, versions, config }),
     uploads: createUploads({
       sql,
       clock,
@@ -101,6 +123,8 @@ export function composeDrops(ground: Ground): Drops {
     contentUploads: createContentUploads({ sql, clock, secrets, blobs, baseUrl: config.baseUrl }),
     siteExport: createSiteExport({ sql, sites, versions, publishing }),
     blobCollection: createBlobCollection({ sql, clock, publishing }),
+    webhooks: createWebhooks({ sql, clock, secrets, sender, config }),
+    webhookCourier: createWebhookCourier({ ...ground, sender }),
     viewerSharing: createViewerSharing({ ...ground, routing, refreshRoutes, sites }),
     sharedWithMe: createSharedWithMe(ground),
     accessRequests: createAccessRequests({ ...ground, routing, refreshRoutes, sites }),

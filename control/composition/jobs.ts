@@ -56,6 +56,7 @@ function sweeps(services: Services): Job[] {
     { name: 'content uploads', atMostEveryMs: SWEEP_MS, run: () => services.contentUploads.sweep() },
     { name: 'spent proofs', atMostEveryMs: SWEEP_MS, run: () => services.anonymous.sweep() },
     { name: 'accounts', atMostEveryMs: SWEEP_MS, run: () => services.accounts.sweep() },
+    { name: 'webhooks', atMostEveryMs: SWEEP_MS, run: () => services.webhookCourier.sweep() },
     { name: 'mail', run: () => services.mailer.sweep() },
     { name: 'factors', atMostEveryMs: SWEEP_MS, run: () => sweepFactors(services) },
     { name: 'publishers', atMostEveryMs: SWEEP_MS, run: () => services.publishers.sweep() },

@@ -8,9 +8,11 @@ import { statusRoutes } from '../doors/status/routes.ts'
 import { anonymousRoutes } from '../drops/anonymous/routes.ts'
 import { domainRoutes } from '../drops/domains/routes.ts'
 import { galleryRoutes } from '../drops/gallery/routes.ts'
-import { contentUploadRoutes } from '../drops/sites/content-uploads/routes.ts'
+import { namedPreviewRoutes } from '../drops/sites/kept/routes.ts'
+import { contentUploadRoutes } from '../drops/sites/uploads/content-uploads/routes.ts'
 import { publisherRoutes } from '../drops/publishers/routes.ts'
 import { siteRoutes } from '../drops/sites/routes.ts'
+import { webhookRoutes } from '../drops/webhooks/routes.ts'
 import { visitingRoutes } from '../drops/visiting/routes.ts'
 import { createApiRoutes } from '../ground/http/api.ts'
 import { openApiDocument, openApiRoute, type Tag } from '../ground/http/openapi.ts'
@@ -32,6 +34,7 @@ const API_TAGS: readonly Tag[] = [
   { name: 'Versions', description: 'Publish content, send changed files only, go back to an earlier version.' },
   { name: 'Viewers', description: 'Say who may see a site: people by mail address, domains, guest links.' },
   { name: 'Domains', description: 'Serve a site from your own domain, with a certificate.' },
+  { name: 'Webhooks', description: 'Be told what happens to drops, with signed messages (Standard Webhooks).' },
   { name: 'Publishers', description: 'Let a workflow of your forge publish with its own token, without a secret.' },
   { name: 'Account', description: 'Who a credential belongs to, what is used, and API tokens.' },
   { name: 'Organisation', description: 'People who work together: members, invitations and the audit log.' },
@@ -48,8 +51,10 @@ export function allRoutes(services: Services, dashboard: Dashboard): Route[] {
   const api = [
     ...anonymousRoutes({ apiRoute, ...services }),
     ...siteRoutes({ apiRoute, authenticate, ...services, countDomains: services.domains.count }),
+    ...namedPreviewRoutes({ apiRoute, ...services }),
     ...contentUploadRoutes(services),
     ...domainRoutes({ apiRoute, ...services }),
+    ...webhookRoutes({ apiRoute, ...services }),
     ...publisherRoutes({ apiRoute, ...services }),
     ...visitingRoutes({ apiRoute, ...services }),
     ...organisationRoutes({ apiRoute, ...services }),

@@ -49,6 +49,7 @@ export function createServices(options: ControlOptions): Services {
     async close() {
       await drops.domainWatch.stop()
       await ground.mailer.stop()
+      await drops.webhookCourier.stop()
       await drops.routing.stop()
       await Promise.all([drops.publishing.close(), drops.inspector.close()])
       ground.redis.disconnect()

@@ -54,6 +54,8 @@ export interface ControlConfig extends SharedSettings {
   readonly slugCooldownMs: number
   /** After an account is closed: how long logs and mail records still name its person. */
   readonly personalDataKeptMs: number
+  /** How long a file of a former version stays reachable after it was replaced; 0: not at all. */
+  readonly keepOldFilesMs: number
   readonly jobIntervalMs: number
   /** How long a code that lets a viewer in works, and how long a browser is let in by it. */
   readonly viewerCodeLifetimeMs: number
@@ -135,6 +137,7 @@ export function readControlConfig(environment: Env): ControlConfig {
     unverifiedWarningsMs: env.durationsMs('UNVERIFIED_WARNINGS', '30d,7d'),
     slugCooldownMs: env.durationMs('SLUG_COOLDOWN', '30d'),
     personalDataKeptMs: env.durationMs('PERSONAL_DATA_KEPT', '30d'),
+    keepOldFilesMs: env.optional('KEEP_OLD_FILES') === '0' ? 0 : env.durationMs('KEEP_OLD_FILES', '30d'),
     jobIntervalMs: env.durationMs('JOB_INTERVAL', '30s'),
     viewerCodeLifetimeMs: env.durationMs('VIEWER_CODE_LIFETIME', '10m'),
     viewerAdmissionMs: env.durationMs('VIEWER_ADMISSION', '30d'),

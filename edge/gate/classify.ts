@@ -1,7 +1,9 @@
 /** Authority → what it stands for. Everything is read from memory or the local replica. */
 import { isIP } from 'node:net'
 import { LRUCache } from 'lru-cache'
-import { parseAuthority, parsePreviewHost } from '../../shared/http/hosts.ts'
+import { parseAuthority, parsePreviewHost, readPreviewLabel } from '../../shared/http/hosts.ts'
+import { isPreviewLabelOf } from '../../shared/secrets/previews.ts'
+import type { Secrets } from '../../shared/secrets/secrets.ts'
 import type { Drop, Exchange, ServedRoute, ServedSite } from '../context.ts'
 import type { Routes } from '../store/routes.ts'
 
@@ -23,6 +25,7 @@ export interface ClassifyDependencies {
   readonly routes: Routes
   readonly serviceHost: string
   readonly sitesDomain: string
+  readonly secrets: Pick<Secrets, 'sign'>
 }
 
 export type Classify = (exchange: Exchange) => Destination
@@ -33,9 +36,9 @@ const SERVICE: Destination = { kind: 'service' }
 const refused = (status: 400 | 414 | 421 | 429): Destination => ({ kind: 'refused', status })
 const BAD_REQUEST = refused(400)
 
-export function createClassify({ routes, serviceHost, sitesDomain }: ClassifyDependencies): Classify {
+export function createClassify({ routes, serviceHost, sitesDomain, secrets }: ClassifyDependencies): Classify {
   const service = bareHost(serviceHost)
-  const previews = createPreviews(routes)
+  const previews = createPreviews(routes, secrets)
   const hosts = new LRUCache<string, string>({ max: 10_000 })
   const destinations = new WeakMap<ServedRoute, Destination>()
 
@@ -51,8 +54,12 @@ export function createClassify({ routes, serviceHost, sitesDomain }: ClassifyDep
   }
 
   function destinationOf(host: string): Destination {
+    // A drop from before slugs with two hyphens were refused loses its address to the preview of that name.
+    const preview = host.includes('--') ? previewDestination(host) : undefined
+    if (preview !== undefined) return preview
     const record = routes.get(host)
-    if (record === undefined) return previewDestination(host) ?? (routes.isComplete() ? UNKNOWN : UNREADY)
+    if (record === undefined) return routes.isComplete() ? UNKNOWN : UNREADY
+    if (record.kind === 'preview') return previewAt(record.to, record.label) ?? UNKNOWN
     // One hop only: an alias of an alias is never intended.
     if (record.kind === 'alias') return aliasDestination(routes.get(record.to))
     return ownDestination(record)
@@ -71,10 +78,13 @@ export function createClassify({ routes, serviceHost, sitesDomain }: ClassifyDep
 
   function previewDestination(host: string): Destination | undefined {
     const preview = host.endsWith(`.${sitesDomain}`) ? parsePreviewHost(host) : undefined
-    if (preview === undefined) return undefined
-    const record = routes.get(preview.siteHost)
+    return preview && previewAt(preview.siteHost, preview.label)
+  }
+
+  function previewAt(siteHost: string, label: string): Destination | undefined {
+    const record = routes.get(siteHost)
     if (record?.kind === 'unsure') return UNREADY
-    return record?.kind === 'site' ? previews(record, preview.versionNumber) : undefined
+    return record?.kind === 'site' ? previews(record, label) : undefined
   }
 
   return (exchange) => {
@@ -102,12 +112,13 @@ function bareHost(host: string): string {
 function toDestination(record: ServedRoute): Destination {
   switch (record.kind) {
     case 'site':
-      return { kind: 'site', drop: dropOf(record, false) }
+      return { kind: 'site', drop: dropOf(record) }
     case 'redirect':
       return { kind: 'moved', to: record.to }
     case 'unsure':
       return UNREADY
     case 'alias':
+    case 'preview':
     case 'none':
       return UNKNOWN
     default:
@@ -115,25 +126,64 @@ function toDestination(record: ServedRoute): Destination {
   }
 }
 
-function dropOf(route: ServedSite, isPreview: boolean): Drop {
-  return { route, versionNumber: route.version_number, isProtected: route.password !== null, isPreview }
+function dropOf(route: ServedSite, { isPreview = false, isForMembers = false } = {}): Drop {
+  return { route, versionNumber: route.version_number, isProtected: route.password !== null, isPreview, isForMembers }
 }
 
-/** A retained version at `<number>--<slug>`: the site's route, with that version's manifest. */
-function createPreviews(routes: Routes): (route: ServedSite, versionNumber: number) => Destination | undefined {
-  const made = new WeakMap<ServedSite, Map<number, Destination>>()
-  return (record, versionNumber) => {
+/** Answers that are kept for one drop: whoever asks for what is not there must not fill the memory. */
+const MAX_KEPT_PREVIEWS = 200
+
+/** A version at `<label>--<slug>`: the site's route, with that version's manifest. */
+function createPreviews(
+  routes: Routes,
+  secrets: Pick<Secrets, 'sign'>,
+): (route: ServedSite, label: string) => Destination | undefined {
+  const made = new WeakMap<ServedSite, Map<string, Destination | undefined>>()
+  return (record, label) => {
     let ofSite = made.get(record)
     if (ofSite === undefined) made.set(record, (ofSite = new Map()))
-    const known = ofSite.get(versionNumber)
-    if (known !== undefined) return known
-    const manifest = routes.manifestOf(record.host, versionNumber)
-    if (manifest === undefined) return undefined
-    const destination: Destination = {
-      kind: 'site',
-      drop: dropOf({ ...record, manifest, version_number: versionNumber }, true),
-    }
-    ofSite.set(versionNumber, destination)
-    return destination
+    if (ofSite.has(label)) return ofSite.get(label)
+    if (ofSite.size >= MAX_KEPT_PREVIEWS) ofSite.clear()
+    const found = shownAt(record, label, secrets)
+    const manifest = found && routes.manifestOf(record.host, found.versionNumber)
+    const destination = found && manifest && previewOf(record, found, manifest)
+    ofSite.set(label, destination || undefined)
+    return destination || undefined
   }
+}
+
+interface ShownVersion {
+  readonly versionNumber: number
+  readonly isForMembers: boolean
+}
+
+/** Which version a label shows, and to whom: a bare number can be guessed, and is for members alone. */
+function shownAt(record: ServedSite, label: string, secrets: Pick<Secrets, 'sign'>): ShownVersion | undefined {
+  if (record.previews === 'off') return undefined
+  const read = readPreviewLabel(label)
+  const isForMembers = record.previews === 'members'
+  switch (read?.kind) {
+    case undefined:
+      return undefined
+    case 'number':
+      // Viewers were let in by name: the gate has asked who they are.
+      return { versionNumber: read.versionNumber, isForMembers: record.viewers === undefined }
+    case 'signed':
+      return isPreviewLabelOf(secrets, record.site_id, read.versionNumber, label)
+        ? { versionNumber: read.versionNumber, isForMembers }
+        : undefined
+    case 'name': {
+      const versionNumber = record.names?.find(([name]) => name === read.name)?.[1]
+      return versionNumber === undefined ? undefined : { versionNumber, isForMembers }
+    }
+    default:
+      return read satisfies never
+  }
+}
+
+/** A drop without a live version has previews all the same. */
+function previewOf(record: ServedSite, { versionNumber, isForMembers }: ShownVersion, manifest: string): Destination {
+  const state = record.state === 'reserved' ? 'live' : record.state
+  const route = { ...record, state, manifest, version_number: versionNumber } as const
+  return { kind: 'site', drop: dropOf(route, { isPreview: true, isForMembers }) }
 }

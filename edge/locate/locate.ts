@@ -4,9 +4,11 @@
  * 1. a malformed target is 400; what belongs to the service or to no drop is missing
  * 2. a forced `_redirects` rule, if it is the first that matches
  * 3. a real file: at its path, as a directory page, as a clean URL, or the canonical form of one of them
- * 4. the first `_redirects` rule that matches
- * 5. the single-page fallback, unless the browser asks for something that cannot be a page
- * 6. the nearest 404.html up the tree, else the branded page
+ * 4. the first `_redirects` rule that matches, if it redirects
+ * 5. a file that a former version had, for tabs that were open when it was replaced
+ * 6. the first `_redirects` rule that matches, if it shows a page in place
+ * 7. the single-page fallback, unless the browser asks for something that cannot be a page
+ * 8. the nearest 404.html up the tree, else the branded page
  */
 import { isPage, type ManifestFile } from '../../shared/contracts/manifest.ts'
 import { encodePath, encodeUnsafe, oneSlash } from '../../shared/content/path-pattern.ts'
@@ -55,6 +57,8 @@ export function locate(index: SiteIndex, request: LocateRequest): Intent {
     return { kind: 'redirect', status: 301, location: withQuery(oneSlash(encodePath(found.path)), query) }
 
   const late = matched ?? firstRule(index, path)
+  const former = late && isRedirect(late) ? undefined : keptAt(index, path)
+  if (former) return former
   return (late && follow(index, late, path, query, request)) ?? fallback(index, path, request)
 }
 
@@ -104,6 +108,18 @@ function firstRule({ redirects }: SiteIndex, path: string): MatchedRule | undefi
     if (destination.isAbsolute || !destination.leadsTo(path, values)) return { rule, destination, values }
   }
   return undefined
+}
+
+function isRedirect({ rule }: MatchedRule): boolean {
+  return rule.status !== 200 && rule.status !== 404
+}
+
+/** What a former version had at exactly this path: the live one has nothing there, and leads nowhere else. */
+function keptAt({ kept }: SiteIndex, path: string): Intent | undefined {
+  if (kept === undefined || path.length > kept.longestName + 1) return undefined
+  const name = path.slice(1)
+  const found = kept.files.get(name)
+  return found && { kind: 'asset', path: name, file: found.file, status: 200, custom: found.custom }
 }
 
 /** What a matching rule does; undefined when it names a page that the drop does not have, or that cannot be used. */

@@ -1,10 +1,10 @@
 /** A manifest made ready for look-ups: once per manifest, so that a request compiles and decodes nothing. */
-import type { Manifest, ManifestFile, RedirectRule } from '../../shared/contracts/manifest.ts'
+import type { KeptFiles, Manifest, ManifestFile, RedirectRule } from '../../shared/contracts/manifest.ts'
 import { toNfc } from '../../shared/values/nfc.ts'
+import { compileHeaders, headerSetOf, NO_HEADERS } from '../../shared/content/header-sets.ts'
 import { compilePattern, compileDestination } from '../../shared/content/path-pattern.ts'
 import { createPatternSet } from '../../shared/content/pattern-set.ts'
-import type { CompiledRedirects, NotFoundPages, SiteIndex } from '../context.ts'
-import { compileHeaders } from './custom-headers.ts'
+import type { CompiledRedirects, KeptEntry, KeptIndex, NotFoundPages, SiteIndex } from '../context.ts'
 
 /** Instructions to the service, not content: they answer 404, whatever else a manifest says. */
 export const UNSERVED_FILES: ReadonlySet<string> = new Set(['_redirects', '_headers'])
@@ -19,7 +19,16 @@ export function indexManifest(manifest: Manifest): SiteIndex {
     notFoundPages: findNotFoundPages(files),
     redirects: compileRedirects(manifest.redirects),
     headers: compileHeaders(manifest.headers),
+    kept: manifest.kept && indexKept(manifest.kept),
   }
+}
+
+function indexKept({ files, headers }: KeptFiles): KeptIndex {
+  const sets = headers.map(headerSetOf)
+  const index = new Map<string, KeptEntry>()
+  for (const [path, { file, headers: which }] of files)
+    index.set(toNfc(path), { file, custom: (which === undefined ? undefined : sets[which]) ?? NO_HEADERS })
+  return { files: index, longestName: longest(index.keys()) }
 }
 
 /** Names are compared in NFC: macOS writes `é` as two code points, a link that people type has one. */

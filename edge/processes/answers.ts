@@ -28,6 +28,8 @@ export interface Answers {
   /** The unlock page; with a form and its outcome: again, after an attempt. */
   locked(exchange: Exchange, drop: Drop, lock: Lock): void
   unlocked(exchange: Exchange, drop: Drop, outcome: { setCookie: string; location: string }): void
+  /** To the service's host, where the visitor says who they are. */
+  signIn(exchange: Exchange, location: string): void
   redirect(exchange: Exchange, drop: Drop, status: number, location: string): void
   /** The whole host has another name now. */
   moved(exchange: Exchange, host: string): void
@@ -110,6 +112,9 @@ export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Ans
     unlocked(exchange, drop, { location, setCookie }) {
       const own = ['location', location, 'set-cookie', setCookie, 'cache-control', 'private, no-store']
       exchange.send(303, [...own, ...SAFE, ...versionOf(drop), ...EMPTY], undefined)
+    },
+    signIn(exchange, location) {
+      exchange.send(302, ['location', location, 'cache-control', 'no-store', ...SAFE, ...EMPTY], undefined)
     },
     redirect(exchange, drop, status, location) {
       let headers = ofRedirects.get(drop)

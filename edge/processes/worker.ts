@@ -20,6 +20,7 @@ import { createPlainListener, type PlainListener } from '../accept/plain.ts'
 import { rotateTicketKeys, ticketKeys } from '../accept/tickets.ts'
 import { createClassify, createServiceTest } from '../gate/classify.ts'
 import type { EdgeConfig } from '../config.ts'
+import { createPreviewGate } from '../gate/members.ts'
 import { startDelayMeter } from './status/delay-meter.ts'
 import { createAdmissions } from '../gate/admissions.ts'
 import { createUnlock, type Unlock } from '../gate/unlock.ts'
@@ -28,6 +29,7 @@ import { isPing, type Counters, type Ping, type ToPrimary, type ToWorker } from 
 import { createPipeline } from '../pipeline.ts'
 import { createRepresentations } from './representations.ts'
 import { createSnippets } from '../rewrite/snippets.ts'
+import { createMemberQuestion } from '../send/member-question.ts'
 import { createRequestLog, type RequestLog } from '../send/request-log.ts'
 import { createProxy, type Proxy } from '../send/proxy.ts'
 import { createViews, type Views } from '../send/views.ts'
@@ -99,8 +101,14 @@ function assemble(config: EdgeConfig, log: Log): Parts {
   const answers = createAnswers({ baseUrl: config.baseUrl, publicPort: config.publicPort, log })
   const line = createVisitLine({ controlUrls: config.controlUrls, publicHost: new URL(config.baseUrl).host })
   const pipeline = createPipeline({
-    classify: createClassify({ routes, serviceHost: config.serviceHost, sitesDomain: config.sitesDomain }),
+    classify: createClassify({ routes, serviceHost: config.serviceHost, sitesDomain: config.sitesDomain, secrets }),
     unlock,
+    members: createPreviewGate({
+      secrets,
+      clock,
+      baseUrl: config.baseUrl,
+      ask: createMemberQuestion(config.controlUrls, new URL(config.baseUrl).host),
+    }),
     sites: createSites(blobs, indexManifest),
     representations: createRepresentations({ blobs, cache, snippets: createSnippets({ baseUrl: config.baseUrl }) }),
     answers,

@@ -187,7 +187,7 @@ export const errors = {
     new ApiError(
       409,
       'slug_reserved',
-      `The address "${slug}" has two hyphens where international names and previews have them. Choose another, or use one hyphen.`,
+      `The address "${slug}" has two hyphens in a row, which international names and previews have. Choose another, or use one hyphen.`,
     ),
   conflict: (code: ConflictCode, detail: string) => new ApiError(409, code, detail),
   subscriptionExists: (portalUrl: string) =>

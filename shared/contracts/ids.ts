@@ -20,6 +20,7 @@ export type IdPrefix =
   | 'err'
   | 'mail'
   | 'edge'
+  | 'wh'
   /** A viewer, a guest link. */
   | 'vw'
   | 'gl'

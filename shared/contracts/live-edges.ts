@@ -25,7 +25,12 @@ const edgeStateSchema = z.object({
   /** What it could not use; it goes on with what it had before: [`<kind> <name>`, reason]. */
   refused: z.array(z.tuple([z.string(), z.string()])).default([]),
   refusedCount: z.int().default(0),
+  /** What it understands beyond the formats of the release before: control writes such things once every edge does. */
+  reads: z.array(z.string()).default([]),
 })
+
+/** Manifests that keep files of former versions. */
+export const READS_KEPT_FILES = 'kept-files'
 
 /**
  * The reason that an edge gives for news that it is reading: it has heard of them, and serves what was before until it has
@@ -49,6 +54,7 @@ export interface LiveEdge {
         /** Reasons by host: its record, or something that this release does not know, was refused. */
         readonly refusedRoutes: ReadonlyMap<string, string>
         readonly refusedCount: number
+        readonly reads: ReadonlySet<string>
       }
     | undefined
 }
@@ -65,7 +71,7 @@ function nameOf(key: string): string {
 }
 
 function decodeEdgeState(text: string): NonNullable<LiveEdge['state']> & { readonly position: string } {
-  const { position, epoch, history, refused, refusedCount } = edgeStateSchema.parse(JSON.parse(text))
+  const { position, epoch, history, refused, refusedCount, reads } = edgeStateSchema.parse(JSON.parse(text))
   return {
     position,
     epoch,
@@ -75,6 +81,7 @@ function decodeEdgeState(text: string): NonNullable<LiveEdge['state']> & { reado
       refused.filter(([key]) => !BESIDE_ROUTES.test(key)).map(([key, reason]) => [nameOf(key), reason]),
     ),
     refusedCount,
+    reads: new Set(reads),
   }
 }
 
@@ -103,6 +110,7 @@ const NOTHING_SAID: LiveEdge['state'] = {
   refused: new Map(),
   refusedRoutes: new Map(),
   refusedCount: 0,
+  reads: new Set(),
 }
 
 /** An edge that says something that cannot be read, or half of it, has acknowledged nothing. */

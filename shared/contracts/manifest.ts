@@ -64,6 +64,24 @@ export const headerRuleSchema = z.strictObject({
   line: z.int().positive(),
 })
 
+/** A file that a former version had and this one has not: it stays reachable for a while, for tabs that were open. */
+const keptFile = z.strictObject({
+  file: fileSchema,
+  /** When the version that had it was replaced, in milliseconds since the epoch. */
+  since: z.int().nonnegative(),
+  /** The number of the last live version that had it. */
+  version: z.int().positive(),
+  /** Which of `kept.headers` its own version's `_headers` says about it. */
+  headers: z.int().nonnegative().optional(),
+})
+
+const keptFiles = z.strictObject({
+  /** Path without leading slash → file, newest first. Never a page. */
+  files: z.array(z.tuple([z.string(), keptFile])),
+  /** Lists of headers, each once: lower-case name → value; null removes. */
+  headers: z.array(z.array(z.tuple([z.string(), z.string().nullable()]))),
+})
+
 export const manifestSchema = z.strictObject({
   v: z.literal(MANIFEST_FORMAT),
   /** Path without leading slash → file. Entries, not an object: `__proto__` is a legal file name. */
@@ -72,9 +90,12 @@ export const manifestSchema = z.strictObject({
   headers: z.array(headerRuleSchema),
   /** `_redirects` and `_headers` as uploaded: not served, but exported. */
   unserved: z.array(z.tuple([z.string(), variant])),
+  /** What former versions had. In the manifest of the live version alone, and only where there is something. */
+  kept: keptFiles.optional(),
 })
 
 export type Manifest = z.infer<typeof manifestSchema>
+export type KeptFiles = z.infer<typeof keptFiles>
 export type ManifestFile = z.infer<typeof fileSchema>
 export type RedirectRule = z.infer<typeof redirectRuleSchema>
 export type HeaderRule = z.infer<typeof headerRuleSchema>

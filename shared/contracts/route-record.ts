@@ -46,16 +46,28 @@ const siteRecord = z.strictObject({
   spa_fallback: z.boolean(),
   badge: z.boolean(),
   analytics: analyticsSchema.nullable(),
+  /** Who may see previews; whoever has the address where it is left out. */
+  previews: z.enum(['members', 'off']).optional(),
+  /** Named previews: [name, version number]. Left out where there are none. */
+  names: z.array(z.tuple([z.string(), z.int().positive()])).optional(),
 })
 
 /** A custom domain: serves the site of another host. */
 const aliasRecord = z.strictObject({ ...base, kind: z.literal('alias'), to: host })
 /** An old slug during its cool-down, or apex ↔ www: 301 to the same path at `to`. */
 const redirectRecord = z.strictObject({ ...base, kind: z.literal('redirect'), to: host })
+/** A preview whose label is too long to name its drop: the same label at `to`. */
+const previewRecord = z.strictObject({ ...base, kind: z.literal('preview'), to: host, label: z.string() })
 /** The host is known to be nothing: a removed domain, a slug that is free again. Answers 404 like an unknown host. */
 const noneRecord = z.strictObject({ ...base, kind: z.literal('none') })
 
-export const routeRecordSchema = z.discriminatedUnion('kind', [siteRecord, aliasRecord, redirectRecord, noneRecord])
+export const routeRecordSchema = z.discriminatedUnion('kind', [
+  siteRecord,
+  aliasRecord,
+  redirectRecord,
+  previewRecord,
+  noneRecord,
+])
 
 export type RouteRecord = z.infer<typeof routeRecordSchema>
 export type SiteRoute = z.infer<typeof siteRecord>

@@ -2,6 +2,7 @@
  * Host names as they arrive and as they are owned. Everything is an ASCII, lower-case LDH name
  * (letters, digits, hyphens) without port and without trailing dot; IDNs appear as A-labels.
  */
+import { createHash } from 'node:crypto'
 import { MAX_HOST_CHARS, MAX_SLUG_CHARS, MIN_SLUG_CHARS } from '../contracts/limits.ts'
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 
@@ -45,8 +46,8 @@ export type SlugProblem = 'invalid' | 'reserved' | 'prefixed'
 /** Why a slug may not be used, or undefined when it may (uniqueness is the database's word). */
 export function slugProblem(slug: string): SlugProblem | undefined {
   if (slug.length < MIN_SLUG_CHARS || slug.length > MAX_SLUG_CHARS || !SLUG_PATTERN.test(slug)) return 'invalid'
-  // `xn--…` would be an IDN; `12--slug` is a preview address.
-  if (/^..--/.test(slug) || /^\d+--/.test(slug)) return 'prefixed'
+  // `xn--…` would be an IDN; `12--slug` and `name--slug` are previews.
+  if (slug.includes('--')) return 'prefixed'
   if (RESERVED_SLUGS.has(slug) || DNS_TARGET_PATTERN.test(slug)) return 'reserved'
   return undefined
 }
@@ -55,15 +56,56 @@ export function siteHost(slug: string, sitesDomain: string): string {
   return `${slug}.${sitesDomain}`
 }
 
-/** `<number>--<slug>` of a preview address; undefined when the label would be too long for DNS. */
-export function previewHost(versionNumber: number, slug: string, sitesDomain: string): string | undefined {
-  const label = `${versionNumber}--${slug}`
-  return label.length <= MAX_SLUG_CHARS ? `${label}.${sitesDomain}` : undefined
+/** Stands between what a preview shows and the slug of its drop; no slug has it. */
+const PREVIEW_MARK = '--'
+/** Told apart from other drops whose slugs begin alike. */
+const SHORTENED_TAG_CHARS = 8
+
+/**
+ * The host of a preview: `<label>--<slug>`. A slug that is too long for that is cut, and told apart by a few characters
+ * made of the drop's id; such a host has a record of its own (`preview` in route-record.ts).
+ */
+export function previewHost(label: string, site: { id: string; slug: string }, sitesDomain: string): string {
+  const whole = label + PREVIEW_MARK + site.slug
+  if (whole.length <= MAX_SLUG_CHARS) return siteHost(whole, sitesDomain)
+  const tag = createHash('sha256').update(site.id).digest('hex').slice(0, SHORTENED_TAG_CHARS)
+  const room = MAX_SLUG_CHARS - label.length - PREVIEW_MARK.length - tag.length - 1
+  return siteHost(`${label}${PREVIEW_MARK}${site.slug.slice(0, room)}-${tag}`, sitesDomain)
 }
 
-/** Splits a preview host into the version and the host of its site. */
-export function parsePreviewHost(host: string): { versionNumber: number; siteHost: string } | undefined {
-  const match = /^([1-9]\d{0,8})--(.+)$/.exec(host)
-  const siteHost = match?.[2]
-  return siteHost === undefined ? undefined : { versionNumber: Number(match?.[1]), siteHost }
+export function isShortenedPreview(label: string, slug: string): boolean {
+  return label.length + PREVIEW_MARK.length + slug.length > MAX_SLUG_CHARS
+}
+
+/** Splits a preview host into what it shows and the host of its site. */
+export function parsePreviewHost(host: string): { label: string; siteHost: string } | undefined {
+  const mark = host.indexOf(PREVIEW_MARK)
+  const rest = host.slice(mark + PREVIEW_MARK.length)
+  return mark < 1 || rest === '' || rest.startsWith('.') ? undefined : { label: host.slice(0, mark), siteHost: rest }
+}
+
+/**
+ * What a preview label stands for: `12` a version by its number, `12-k3j5x7q2m4pa` a version by its number and a
+ * signature that no one guesses, anything else a name.
+ */
+export type PreviewLabel =
+  | { readonly kind: 'number'; readonly versionNumber: number }
+  | { readonly kind: 'signed'; readonly versionNumber: number; readonly label: string }
+  | { readonly kind: 'name'; readonly name: string }
+
+export function readPreviewLabel(label: string): PreviewLabel | undefined {
+  const [, digits, signature] = /^([1-9]\d{0,8})(?:-([a-z2-7]{12}))?$/.exec(label) ?? []
+  if (digits !== undefined) {
+    const versionNumber = Number(digits)
+    return signature === undefined ? { kind: 'number', versionNumber } : { kind: 'signed', versionNumber, label }
+  }
+  return isPreviewName(label) ? { kind: 'name', name: label } : undefined
+}
+
+/** Leaves room for a part of the slug in a label of DNS. */
+export const MAX_PREVIEW_NAME_CHARS = 40
+
+/** `xn` would make an international name of the address. */
+export function isPreviewName(name: string): boolean {
+  return /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/.test(name) && name.length <= MAX_PREVIEW_NAME_CHARS && name !== 'xn'
 }

@@ -26,6 +26,8 @@ export type Purpose =
   | 'content-upload'
   | 'password-tag'
   | 'pending-sign-in'
+  | 'preview-label'
+  | 'preview-pass'
 
 export interface Secrets {
   /** Authenticated encryption (AES-256-GCM); `context` must be given again to open it. */

@@ -280,15 +280,16 @@ describe('versions', () => {
 
   test('every retained version has a preview address that search engines do not see', async () => {
     const site = await newSite()
-    await api.upload(site.id, fileForm('a.html', 'one'))
+    const first = (await api.upload(site.id, fileForm('a.html', 'one'))).json()
     await api.upload(site.id, fileForm('a.html', 'two'))
-    const preview = await stack.visit(`1--${site.slug}`)
+    const preview = await stack.fetch(first.preview_url)
     expect([preview.status, preview.text(), preview.header('x-robots-tag')]).toEqual([
       200,
       'one',
       expect.stringContaining('noindex'),
     ])
     expect((await stack.visit(`9--${site.slug}`)).status).toBe(404)
+    expect((await stack.visit(`1-aaaaaaaaaaaa--${site.slug}`)).status).toBe(404)
   })
 })
 

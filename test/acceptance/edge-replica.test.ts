@@ -151,14 +151,14 @@ test('an edge that missed a password shows nothing older than it, until it can r
   fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1' } })
   const hosts = [
     'a.localhost',
-    '1--a.localhost',
+    'first--a.localhost',
     'alias.localhost',
     'new.localhost',
     'read.localhost',
     'other.localhost',
   ]
   const statuses = async () => Promise.all(hosts.map(statusOf))
-  const route = await fixture.publish('a.localhost', { 'index.html': 'open to all' })
+  const route = await fixture.publish('a.localhost', { 'index.html': 'open to all' }, { names: [['first', 1]] })
   const read = await fixture.publish('read.localhost', { 'index.html': 'goes on' })
   await fixture.publish('other.localhost', { 'index.html': 'other' })
   await fixture.setRoute({ kind: 'alias', host: 'alias.localhost', to: 'a.localhost' })

@@ -290,13 +290,14 @@ describe.each(['h1', 'h2'] as const)('over %s', (protocol) => {
         [2, live.manifest!],
         [1, old],
       ],
+      names: [['first', 1]],
     })
     await fixture.setRoute({ kind: 'alias', host: `alias-${protocol}.localhost`, to: host })
     await fixture.setRoute({ kind: 'redirect', host: `old-${protocol}.localhost`, to: host })
     expect((await fixture[protocol](`alias-${protocol}.localhost`, '/')).text).toContain('version two')
     const moved = await fixture[protocol](`old-${protocol}.localhost`, '/a?b=c')
     expect([moved.status, moved.headers['location']]).toEqual([301, `https://${host}/a?b=c`])
-    const preview = await fixture[protocol](`1--${host}`, '/')
+    const preview = await fixture[protocol](`first--${host}`, '/')
     expect(preview.text).toContain('version one')
     expect(preview.headers['x-robots-tag']).toBe('noindex')
     expect(preview.headers['cache-control']).toBe('no-store')

@@ -2,7 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { apiFor, fileForm } from '../support/api.ts'
+import { apiFor, bundleForm, fileForm } from '../support/api.ts'
 import { FormBrowser } from '../support/form-browser.ts'
 import { startStack, type Account, type OwnStack } from '../support/stack.ts'
 
@@ -162,4 +162,28 @@ test('the gallery shows drops whose owners want it, and drops them when they are
   await expect.poll(slugs).toContain(drop.slug)
   await api.patch(drop.id, { password: 'secret' })
   await expect.poll(slugs).not.toContain(drop.slug)
+})
+
+test('files of a former version go when their time is over and their version is not kept, to the hour', async () => {
+  const account = await stack.createAccount('free', { password: PASSWORD })
+  const api = apiFor(stack, account)
+  const site = (await api.create()).json()
+  for (const number of [1, 2, 3, 4]) {
+    const answer = await api.uploadBundle(
+      site.id,
+      bundleForm({ 'index.html': 'x', [`chunk-${number}.js`]: `${number}` }),
+    )
+    expect(answer.status).toBe(201)
+  }
+  const looks = async () =>
+    Promise.all([1, 2, 3, 4].map(async (number) => (await stack.visit(site.slug, `/chunk-${number}.js`)).status))
+  expect(await looks()).toEqual([200, 200, 200, 200])
+  const now = new Date(Date.now() + 31 * DAY_MS).toISOString()
+  expect(await admin('run-lifecycle', '--now', now)).toMatchObject({ would_end_old_files: 1 })
+  await runAfter(29.9)
+  expect(await looks()).toEqual([200, 200, 200, 200])
+  // Version 1 is gone from the list of three, so that its chunk has no other reason to stay. Signing in keeps the drop.
+  expect(await runAfter(30.1)).toMatchObject({ old_files_ended: 1 })
+  await signIn(account)
+  await expect.poll(looks).toEqual([404, 200, 200, 200])
 })

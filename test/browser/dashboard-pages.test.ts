@@ -77,6 +77,7 @@ const ACCOUNT_PAGES = [
   '/account/sessions',
   '/account/tokens',
   '/account/apps',
+  '/account/webhooks',
   '/account/organisation',
   '/account/plan',
   '/account/log',

@@ -97,6 +97,13 @@ const REFUSED: Readonly<Record<string, Refusal>> = {
     says: /owner\/name/,
   },
   '/account/tokens': { page: '/account/tokens', typed: { name: LONG }, at: ['name'], says: /characters/ },
+  '/account/webhooks': {
+    page: '/account/webhooks',
+    typed: { url: 'https://127.0.0.1/hook', description: 'Search index' },
+    at: ['url'],
+    says: /private or local/,
+    ticked: 1,
+  },
   '/account/organisation/rename': {
     page: '/account/organisation',
     typed: { name: 'see https://spam.example' },
@@ -133,6 +140,12 @@ const REFUSED: Readonly<Record<string, Refusal>> = {
     typed: { password: '' },
     at: ['password'],
     says: /Enter/,
+  },
+  '/sites/ID/settings/old-files': {
+    page: '/sites/ID/settings',
+    typed: { keep_old_files_days: '400' },
+    at: ['keep_old_files_days'],
+    says: /0 to 365/,
   },
   '/sites/ID/settings/analytics': {
     page: '/sites/ID/settings',

@@ -48,6 +48,7 @@ beforeAll(async () => {
     sitesDomain: 'sites.test',
     lifetimes: { anonymousLifetimeMs: 1, freeIdleLifetimeMs: 1 },
     now: () => systemClock.now(),
+    previewLabels: () => '1-aaaaaaaaaaaa',
     domainRoutes: domains.routesOf,
   })
 })

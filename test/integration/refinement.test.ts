@@ -58,6 +58,14 @@ function versions({ onWork, makes }: { onWork?: () => void | Promise<void>; make
       },
     },
     refreshRoutes: async () => {},
+    keptFiles: {
+      replace: notAskedFor,
+      refit: async () => {},
+      endNextDue: notAskedFor,
+      countDue: notAskedFor,
+      end: notAskedFor,
+      restore: notAskedFor,
+    },
 
     publishing: {
       readManifest: notAskedFor,
@@ -67,7 +75,7 @@ function versions({ onWork, makes }: { onWork?: () => void | Promise<void>; make
     },
     sites: { requireOwn: notAskedFor, lockOwn: notAskedFor, lockOrganisation: notAskedFor, add: notAskedFor },
     enqueueMail: notAskedFor,
-    config: { sitesDomain: 'sites.test', publicPort: 443 },
+    config: { sitesDomain: 'sites.test', secretKey: 'a test key of at least thirty-two characters', publicPort: 443 },
   })
   return { ...service, propagated }
 }

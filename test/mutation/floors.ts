@@ -13,6 +13,7 @@ export const FLOORS: Readonly<Record<string, number>> = {
   'control/drops/sites': 96.1,
   'control/drops/publishers': 90.7,
   'control/drops/visiting': 90,
+  'control/drops/webhooks': 97.8,
   'control/ground': 100,
   'control/ground/mail': 97.7,
   'control/people/accounts': 96.2,

@@ -44,9 +44,12 @@ export async function createBillingFixture({ configured = true } = {}) {
     sitesDomain: config.sitesDomain,
     lifetimes: config,
     now: clock.now,
+    previewLabels: () => '1-aaaaaaaaaaaa',
     domainRoutes: async () => [],
   })
-  const sites = createSites({ sql, clock, routing, refreshRoutes, enqueueMail, config })
+  // Nothing is published here.
+  const keptFiles = { refit: async () => {}, endNextDue: async () => undefined, countDue: async () => 0 }
+  const sites = createSites({ sql, clock, routing, refreshRoutes, keptFiles, enqueueMail, config })
   const domains = { stop: async () => [], resume: async () => {} }
   const lifecycle = createLifecycle({
     sql,
@@ -54,6 +57,8 @@ export async function createBillingFixture({ configured = true } = {}) {
     routing,
     refreshRoutes,
     sites,
+    keptFiles,
+    previews: keptFiles,
     enqueueMail,
     domains,
     closeUnverified: async () => ({ value: 0, changes: NO_CHANGES }),

@@ -122,6 +122,24 @@ export async function createSampleWorld(stack: Stack, stripe: StripeStandIn, fol
     return account
   }
 
+  async function newPreview(siteId: string): Promise<string> {
+    const body = new FormData()
+    body.append('preview', 'pr-12')
+    body.append('file', new File(['<title>Three</title>third'], 'index.html'))
+    await stack.fetch(`/api/v1/sites/${siteId}/upload`, { token: owner.token, body })
+    return 'pr-12'
+  }
+
+  /** In place of those before: an organisation has ten. */
+  async function newWebhook(): Promise<{ WEBHOOK_ID: string; DELIVERY_ID: string }> {
+    for (const { id } of await ownerApi<{ id: string }[]>('/webhooks'))
+      await stack.fetch(`/api/v1/webhooks/${id}`, { token: owner.token, method: 'DELETE' })
+    const wanted = { url: 'https://hooks.example.com/dropway', events: ['drop.published'] }
+    const { id } = await ownerApi<{ id: string }>('/webhooks', wanted)
+    const { id: DELIVERY_ID } = await ownerApi<{ id: string }>(`/webhooks/${id}/test`, {})
+    return { WEBHOOK_ID: id, DELIVERY_ID }
+  }
+
   /** What only some operations need. */
   const special: Readonly<
     Record<string, (site: string, content: { text: string; sha256: string }) => Promise<Partial<Prepared>>>
@@ -188,6 +206,8 @@ export async function createSampleWorld(stack: Stack, stripe: StripeStandIn, fol
           LINK_ID: needs('guest_links_link_id') ? await newGuestLink(SITE_ID) : '',
           ORGANISATION_ID,
           USER_ID: ada.user_id,
+          NAME: needs('previews_name') ? await newPreview(SITE_ID) : '',
+          ...(needs('webhooks') ? await newWebhook() : {}),
           ...extra?.variables,
         },
         replaced: {

@@ -7,6 +7,7 @@ import { MAX_NAME_CHARS, MAX_PASSWORD_CHARS } from '../../../shared/contracts/li
 import type { Manifest } from '../../../shared/contracts/manifest.ts'
 import type { ApiDomain, ApiSingleDomain } from '../../drops/domains/schemas.ts'
 import type { SitePatch, ApiSite } from '../../drops/sites/schemas.ts'
+import { previewAccesses } from '../../drops/sites/rules.ts'
 import { ACCESS_MODES, MAX_NAMED_AT_ONCE, viewerOfText } from '../../drops/viewers/access.ts'
 import { nameViewer } from '../../drops/viewers/schemas.ts'
 import { decodeText } from '../../drops/publishing/files/text-encoding.ts'
@@ -143,6 +144,14 @@ const settings = defineTool({
     spa_fallback: z.boolean().optional().describe('Unknown paths show index.html'),
     gallery: z.boolean().optional(),
     stays_live: z.boolean().optional().describe('When the plan ends'),
+    previews: z.enum(previewAccesses).optional().describe('Who may see versions that are not live'),
+    keep_old_files_days: z
+      .int()
+      .min(0)
+      .max(365)
+      .nullable()
+      .optional()
+      .describe('How long open tabs find files of former versions'),
   },
   output: { slug: z.string(), url: z.string() },
   async run(args, call) {
@@ -257,6 +266,39 @@ const domain = defineTool({
   },
 })
 
+const previewsTool = defineTool({
+  name: 'service_previews',
+  description: 'Named previews of a drop: list them, make one live, or remove one.',
+  needs: 'publish',
+  hints: 'changes',
+  input: { id, action: z.enum(['list', 'promote', 'remove']), name: z.string().optional() },
+  output: { previews: z.array(z.unknown()).optional() },
+  async run({ id: drop, action, name }, { actor, services }) {
+    const siteId = await services.sites.findId(actor, drop)
+    if (action === 'list') {
+      const all = await services.previews.list(actor, siteId)
+      return {
+        facts: {
+          previews: all.map(({ name: called, url, version_number, published_at, expires_at }) => ({
+            name: called,
+            url,
+            version: version_number,
+            published_at,
+            expires_at,
+          })),
+        },
+      }
+    }
+    if (name === undefined) throw errors.invalidRequest('name: send the name of the preview.')
+    if (action === 'remove') {
+      await services.previews.remove(actor, siteId, name)
+      return { facts: { removed: name } }
+    }
+    const { value } = await services.previews.promote(actor, siteId, name)
+    return { facts: { url: value.url, version: value.version_number, live: true } }
+  },
+})
+
 /** Asked through the client where it can ask; elsewhere the hint makes hosts ask, and the description the model. */
 const remove = defineTool({
   name: 'service_delete',
@@ -296,7 +338,7 @@ function askBeforeDeleting(drop: ApiSite, { request }: Call): Answer | undefined
   })
 }
 
-export const dropTools: readonly Tool[] = [list, read, versionsTool, promote, settings, domain, remove]
+export const dropTools: readonly Tool[] = [list, read, versionsTool, promote, previewsTool, settings, domain, remove]
 
 /** What an assistant wants to know of a drop; what is as usual is left out. */
 export function dropFacts(drop: ApiSite): Record<string, unknown> {

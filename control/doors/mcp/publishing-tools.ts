@@ -11,6 +11,8 @@ import {
 import { formatOfText } from '../../drops/publishing/files/pasted-text.ts'
 import type { QuickContent, QuickFile, QuickPublished } from '../../drops/sites/versions/quick-publish.ts'
 import type { Propagated } from '../../drops/sites/sites.ts'
+import { parse } from '../../ground/http/api.ts'
+import { previewName, purge as purgeField } from '../../drops/sites/schemas.ts'
 import { sideBySide } from '../../../shared/values/side-by-side.ts'
 import { decodeContent } from './arguments.ts'
 import { aboutClocks, sharingFields } from './drop-tools.ts'
@@ -32,6 +34,11 @@ const files = z.array(file).max(MAX_FILES)
 const ifVersion = z.int().nonnegative().optional().describe('Must be live')
 const allowSecrets = z.boolean().optional().describe('Also keys and credentials')
 const message = z.string().max(MAX_MESSAGE_CHARS).optional()
+const purge = z
+  .union([z.boolean(), z.literal('all')])
+  .optional()
+  .describe('Also remove everything older; "all": named previews too')
+const preview = previewName.optional().describe('Publish to the preview of this name instead of going live')
 
 const placeFields = {
   slug: z.string().optional().describe(`${MIN_SLUG_CHARS}-${MAX_SLUG_CHARS} of a-z, 0-9, hyphen; random if omitted`),
@@ -57,17 +64,34 @@ const publishPage = defineTool({
     ...placeFields,
     allow_secrets: allowSecrets,
     message,
+    purge,
+    preview,
   },
   output: publishedFacts,
   async run(
-    { content, format, upload, if_version, allow_secrets, slug, title, password, replace, message: said, ...access },
+    {
+      content,
+      format,
+      upload,
+      if_version,
+      allow_secrets,
+      slug,
+      title,
+      password,
+      replace,
+      message: said,
+      purge: ends,
+      preview: named,
+      ...access
+    },
     call,
   ) {
-    const rest = { slug, title, password, replace, message: said, access }
+    const rest = { slug, title, password, replace, message: said, preview: named, access }
     return published(call, 1, (progress) =>
       withContent({ content, format, upload }, call, (taken) =>
         call.services.quickPublish.publish(call.actor, {
           ...rest,
+          purge: parse(purgeField, ends),
           ifVersion: if_version,
           allowSecrets: allow_secrets,
           content: taken,
@@ -83,17 +107,30 @@ const publishFiles = defineTool({
   description: 'Publish a whole site as one version. index.html must be at the root.',
   needs: 'publish',
   hints: 'changes',
-  input: { files: files.min(1), ...placeFields, allow_secrets: allowSecrets, message },
+  input: { files: files.min(1), ...placeFields, allow_secrets: allowSecrets, message, purge, preview },
   output: publishedFacts,
   async run(
-    { files: sent, if_version, allow_secrets, slug, title, password, replace, message: said, ...access },
+    {
+      files: sent,
+      if_version,
+      allow_secrets,
+      slug,
+      title,
+      password,
+      replace,
+      message: said,
+      purge: ends,
+      preview: named,
+      ...access
+    },
     call,
   ) {
-    const rest = { slug, title, password, replace, message: said, access }
+    const rest = { slug, title, password, replace, message: said, preview: named, access }
     return published(call, sent.length, (progress) =>
       withFiles(sent, call, (taken) =>
         call.services.quickPublish.publish(call.actor, {
           ...rest,
+          purge: parse(purgeField, ends),
           ifVersion: if_version,
           allowSecrets: allow_secrets,
           content: { kind: 'files', files: taken },
@@ -116,9 +153,14 @@ const editFiles = defineTool({
     if_version: ifVersion,
     allow_secrets: allowSecrets,
     message,
+    purge,
+    preview,
   },
   output: publishedFacts,
-  async run({ id, put = [], delete: remove = [], if_version, allow_secrets, message: said }, call) {
+  async run(
+    { id, put = [], delete: remove = [], if_version, allow_secrets, message: said, purge: ends, preview: named },
+    call,
+  ) {
     if (put.length + remove.length === 0) throw errors.invalidRequest('Send files to put, or paths to delete.')
     const siteId = await call.services.sites.findId(call.actor, id)
     return published(call, put.length, (progress) =>
@@ -129,6 +171,8 @@ const editFiles = defineTool({
           ifVersion: if_version,
           allowSecrets: allow_secrets,
           message: said,
+          purge: parse(purgeField, ends),
+          preview: named,
           progress,
         }),
       ),
@@ -208,12 +252,14 @@ async function published(
   const drops = await call.services.sites.list(call.actor)
   return {
     facts: {
-      url: site.url,
+      url: version.preview === null ? site.url : (version.preview_url ?? site.url),
+      ...(version.preview === null ? {} : { preview: version.preview, live: false }),
       slug: site.slug,
       id: site.id,
       version: version.version_number,
       created,
       files: version.file_count,
+      ...(version.report.kept.files > 0 ? { kept: version.report.kept } : {}),
       ...(site.access_mode === 'public' ? {} : { access_mode: site.access_mode }),
       ...(version.guest_link?.url === undefined ? {} : { guest_link: version.guest_link.url }),
       warnings: warnings.slice(0, MAX_SHOWN_WARNINGS).map(({ path, line, message: words, count }) => ({

@@ -6,16 +6,18 @@ import type { Log } from '../../../shared/running/log.ts'
 import type { Actor, Scope } from '../../ground/actor.ts'
 import type { Domains } from '../../drops/domains/domains.ts'
 import type { Publishing } from '../../drops/publishing/contract.ts'
-import type { ContentUploads } from '../../drops/sites/content-uploads/content-uploads.ts'
+import type { ContentUploads } from '../../drops/sites/uploads/content-uploads/content-uploads.ts'
 import type { QuickPublish } from '../../drops/sites/versions/quick-publish.ts'
 import type { Sites } from '../../drops/sites/sites.ts'
 import type { ViewerSharing } from '../../drops/visiting/sharing.ts'
 import type { Versions } from '../../drops/sites/versions/versions.ts'
+import type { Previews } from '../../drops/sites/kept/previews.ts'
 import type { Guide } from './guides.ts'
 
 export interface ToolServices {
   sites: Pick<Sites, 'list' | 'get' | 'findId' | 'patch' | 'choose' | 'delete'>
   versions: Pick<Versions, 'list' | 'requireId' | 'promote' | 'liveManifest'>
+  previews: Pick<Previews, 'list' | 'promote' | 'remove'>
   quickPublish: QuickPublish
   viewerSharing: Pick<ViewerSharing, 'viewers' | 'add' | 'addLink'>
   contentUploads: Pick<ContentUploads, 'create' | 'use'>

@@ -3,6 +3,7 @@
  * It touches no SQL: the caller's transaction makes the version real. Implemented by createPublishing (publishing.ts).
  */
 import type { Readable } from 'node:stream'
+import type { StoredBlob } from '../../../shared/blobs/blob-store.ts'
 import type { Manifest } from '../../../shared/contracts/manifest.ts'
 import type { TextChange, TextPair } from './comparison/compare-texts.ts'
 
@@ -104,6 +105,8 @@ export interface Publishing {
   /** Throws invalid_request when a path may not be published. */
   checkPath(path: string): void
   readManifest(hash: string): Promise<Manifest>
+  /** Durable when it resolves. */
+  writeManifest(manifest: Manifest): Promise<StoredBlob>
   readBlob(hash: string): Promise<Buffer>
   /** What changed in texts, by the hashes of both, in a thread and within a budget. `orgId`: who shares the threads. */
   compareTexts(orgId: string, pairs: readonly TextPair[]): Promise<readonly TextChange[]>

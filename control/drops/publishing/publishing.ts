@@ -55,6 +55,7 @@ export function createPublishing(options: PublishingOptions): Publishing {
     refine: (manifestHash, refinedHash) => refineVersion({ manifests, workers: threads }, manifestHash, refinedHash),
     checkPath,
     readManifest: manifests.read,
+    writeManifest: manifests.write,
     readBlob: (hash) => blobs.read(hash),
     compareTexts: (orgId, pairs) => threads.compare(orgId, pairs),
     exportZip: (sites) => exportZip(blobs, sites),

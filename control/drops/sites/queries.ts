@@ -6,7 +6,8 @@ import type { PublishReport } from './schemas.ts'
 import type { CappedSite, ClockColumns, HeldSlug, RetainedVersion, SiteFacts } from './rules.ts'
 
 const siteFacts = (sql: Sql) => sql`
-  s.id, s.org_id, s.slug, s.name, s.title, s.password_hash, s.password_generation,
+  s.id, s.org_id, s.slug, s.name, s.title, s.password_hash, s.password_generation, s.keep_old_files_days, s.previews,
+  s.served_manifest_hash, s.served_for, s.kept_files, s.kept_bytes, s.kept_until, s.kept_ends_at,
   s.access_until, s.access_requests, s.admission_ms, s.analytics, s.spa_fallback,
   s.in_gallery, s.stays_live, s.live_version_id, s.next_version_number, s.expires_at, s.expired_at, s.clock_started_at, s.paused_at, s.taken_down_at,
   s.taken_down_reason, s.deleted_at, s.dns_target, s.created_at, s.updated_at, s.published_at,
@@ -207,6 +208,8 @@ export type SiteChanges = Partial<
     | 'published_at'
     | 'password_hash'
     | 'password_generation'
+    | 'keep_old_files_days'
+    | 'previews'
     | 'access_until'
     | 'access_requests'
     | 'admission_ms'
@@ -222,11 +225,13 @@ export async function updateSite(sql: Sql, siteId: string, changes: SiteChanges,
 export async function markDeleted(sql: Sql, siteId: string, now: Date): Promise<void> {
   await sql`update sites set deleted_at = ${now}, updated_at = ${now}, live_version_id = null, password_hash = null, claim_hash = null, in_gallery = false where id = ${siteId}`
   await sql`update versions set dropped_at = ${now} where site_id = ${siteId} and dropped_at is null`
+  await sql`delete from previews where site_id = ${siteId}`
 }
 
 export async function retainedVersions(sql: Sql, siteId: string): Promise<RetainedVersion[]> {
   return sql<RetainedVersion[]>`
-    select id, number, manifest_hash from versions where site_id = ${siteId} and dropped_at is null order by number desc`
+    select id, number, manifest_hash from versions
+    where site_id = ${siteId} and dropped_at is null order by number desc`
 }
 
 export interface VersionRow {
@@ -241,12 +246,14 @@ export interface VersionRow {
   report: unknown
   created_at: Date
   created_by_email: string | null
+  /** Published for a named preview, and never live. */
+  is_preview: boolean
   source: WorkflowRun | null
 }
 
 export async function listVersions(sql: Sql, siteId: string): Promise<VersionRow[]> {
   return sql<VersionRow[]>`
-    select v.id, v.site_id, v.number, v.manifest_hash, v.byte_size, v.file_count, v.message, v.title, v.report, v.created_at, v.source,
+    select v.id, v.site_id, v.number, v.manifest_hash, v.byte_size, v.file_count, v.message, v.title, v.report, v.created_at, v.is_preview, v.source,
       coalesce(u.typed_email, u.email) as created_by_email
     from versions v left join users u on u.id = v.created_by
     where v.site_id = ${siteId} and v.dropped_at is null order by v.number desc`
@@ -258,7 +265,10 @@ export async function listVersions(sql: Sql, siteId: string): Promise<VersionRow
  */
 export async function insertVersion(
   sql: Sql,
-  version: Omit<VersionRow, 'report' | 'created_by_email'> & { created_by: string | null },
+  version: Omit<VersionRow, 'report' | 'created_by_email' | 'is_preview'> & {
+    created_by: string | null
+    is_preview?: boolean
+  },
   report: Partial<PublishReport>,
   blobs: readonly string[],
 ): Promise<void> {
@@ -286,11 +296,33 @@ export async function dropOldestVersion(
 ): Promise<{ id: string; byte_size: number } | undefined> {
   const [row] = await sql<{ id: string; byte_size: number }[]>`
     update versions set dropped_at = ${now} where id = (
-      select id from versions where site_id = ${siteId} and dropped_at is null
-        and (select count(*) from versions where site_id = ${siteId} and dropped_at is null) > ${keep}
+      select id from versions where site_id = ${siteId} and dropped_at is null and not is_preview
+        and (select count(*) from versions where site_id = ${siteId} and dropped_at is null and not is_preview) > ${keep}
       order by number limit 1)
     returning id, byte_size`
   return row
+}
+
+/** Every retained version but these; resolves to those that went. */
+export async function dropOlderVersions(
+  sql: Sql,
+  siteId: string,
+  except: readonly string[],
+  now: Date,
+): Promise<{ id: string; byte_size: number }[]> {
+  return sql<{ id: string; byte_size: number }[]>`
+    update versions set dropped_at = ${now}
+    where site_id = ${siteId} and dropped_at is null and id <> all(${except as string[]}) returning id, byte_size`
+}
+
+/** What is known of a publish only once it is in place. */
+export async function setReport(sql: Sql, versionId: string, report: PublishReport): Promise<void> {
+  await sql`update versions set report = ${sql.json(report)} where id = ${versionId}`
+}
+
+/** It was live: from here on it counts like any other. */
+export async function markWasLive(sql: Sql, versionId: string): Promise<void> {
+  await sql`update versions set is_preview = false where id = ${versionId} and is_preview`
 }
 
 export async function dropVersion(sql: Sql, versionId: string, now: Date): Promise<void> {
@@ -305,19 +337,35 @@ export async function retainAgain(sql: Sql, versionId: string): Promise<void> {
 /** The bytes of the version that the next publish drops; 0 while it keeps all of them. */
 export async function oldestBytes(sql: Sql, siteId: string, keep: number): Promise<number> {
   const [row] = await sql<{ byte_size: number }[]>`
-    select byte_size from versions where site_id = ${siteId} and dropped_at is null
-      and (select count(*) from versions where site_id = ${siteId} and dropped_at is null) >= ${keep}
+    select byte_size from versions where site_id = ${siteId} and dropped_at is null and not is_preview
+      and (select count(*) from versions where site_id = ${siteId} and dropped_at is null and not is_preview) >= ${keep}
     order by number limit 1`
   return row?.byte_size ?? 0
 }
 
-export async function storedBytes(sql: Sql, orgId: string): Promise<number> {
-  const { bytes } = one(
-    await sql<{ bytes: number }[]>`
-      select coalesce(sum(v.byte_size), 0)::bigint as bytes from versions v join sites s on s.id = v.site_id
-      where s.org_id in (${sharingPlan(sql, orgId)}) and s.deleted_at is null and v.dropped_at is null`,
+/** What an organisation and those that share its plan store, in bytes. */
+export interface StoredBytes {
+  readonly versions: number
+  /** Files of former versions that no retained version of their site has, each content once. */
+  readonly kept: number
+}
+
+/** `exceptKeptOf`: a site whose kept files are about to be decided anew. */
+export async function storedBytes(sql: Sql, orgId: string, exceptKeptOf = ''): Promise<StoredBytes> {
+  return one(
+    await sql<StoredBytes[]>`
+      select (
+        select coalesce(sum(v.byte_size), 0)::bigint from versions v join sites s on s.id = v.site_id
+        where s.org_id in (${sharingPlan(sql, orgId)}) and s.deleted_at is null and v.dropped_at is null) as versions, (
+        select coalesce(sum(size), 0)::bigint from (
+          select distinct k.hash, k.size from kept_blobs k join sites s on s.id = k.site_id
+          where s.org_id in (${sharingPlan(sql, orgId)}) and s.deleted_at is null and k.ended_at is null
+            and k.size > 0 and k.site_id <> ${exceptKeptOf}
+            and not exists (
+              select from site_blobs b join versions v on v.site_id = b.site_id
+                and v.number between b.from_version and coalesce(b.to_version, v.number)
+              where b.site_id = k.site_id and b.hash = k.hash and v.dropped_at is null)) counted) as kept`,
   )
-  return bytes
 }
 
 /** How many uploads are under way, and the bytes of their pieces that no kept version has. */
@@ -415,7 +463,8 @@ export async function referencedBlobs(sql: Sql, hashes: readonly string[], now: 
       where b.hash = listed.hash and (v.dropped_at is null or v.dropped_at > ${now}::timestamptz - interval '1 day'))
     or exists (
       select from upload_blobs f join uploads u on u.id = f.upload_id
-      where f.hash = listed.hash and u.expires_at > ${now})`
+      where f.hash = listed.hash and u.expires_at > ${now})
+    or exists (select from kept_blobs k where k.hash = listed.hash)`
   return new Set(rows.map((row) => row.hash))
 }
 

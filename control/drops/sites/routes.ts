@@ -1,5 +1,6 @@
 /** REST: /api/v1/sites… */
 import { z } from 'zod'
+import { MINUTE_MS, type Clock } from '../../../shared/running/clock.ts'
 import { plans } from '../../ground/terms/plans.ts'
 import { requireActor, type ApiRouteFactory, type Authenticate } from '../../ground/http/api.ts'
 import { described } from '../../ground/http/operations/described.ts'
@@ -18,8 +19,12 @@ import type { Uploads } from './uploads/uploads.ts'
 import type { Versions } from './versions/versions.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 
+/** How long an edge believes what it heard of a token. */
+const PASS_BELIEVED_MS = MINUTE_MS
+
 interface SiteRoutesDependencies {
   sql: Sql
+  clock: Clock
   apiRoute: ApiRouteFactory
   authenticate: Authenticate
   sites: Sites
@@ -56,7 +61,7 @@ export function siteRoutes(deps: SiteRoutesDependencies): Route[] {
 }
 
 /** Routes of the drops themselves. */
-function ownRoutes({ apiRoute, authenticate, sites, siteExport }: SiteRoutesDependencies): Route[] {
+function ownRoutes({ apiRoute, authenticate, clock, sites, siteExport }: SiteRoutesDependencies): Route[] {
   return [
     apiRoute({
       method: 'POST',
@@ -116,6 +121,20 @@ function ownRoutes({ apiRoute, authenticate, sites, siteExport }: SiteRoutesDepe
       status: 200,
       output: schemas.siteSchema,
       run: ({ actor, params }) => sites.get(actor, params.id),
+    }),
+    apiRoute({
+      method: 'GET',
+      path: `${root}/:id/pass`,
+      access: 'account',
+      needs: 'read',
+      tag,
+      summary: 'Whether this credential may see previews that are for members; the edges ask it for bearers of a token',
+      status: 200,
+      output: schemas.passSchema,
+      run: async ({ actor, params }) => {
+        await sites.get(actor, params.id)
+        return { expires_at: new Date(clock.now() + PASS_BELIEVED_MS).toISOString() }
+      },
     }),
     apiRoute({
       method: 'PATCH',

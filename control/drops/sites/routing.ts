@@ -4,15 +4,22 @@
  */
 import { inOrder, type Sql } from '../../ground/database/sql.ts'
 import type { RoutingTransaction } from '../../ground/routing/changes.ts'
-import { setRoute, type NewRoute } from '../../ground/routing/outbox.ts'
-import { siteHost } from '../../../shared/http/hosts.ts'
+import { setRoute, toldRouteOf, type NewRoute, type ToldRoute } from '../../ground/routing/outbox.ts'
+import { tellWebhooks } from '../../ground/routing/webhook-outbox.ts'
+import type { SiteRoute } from '../../../shared/contracts/route-record.ts'
+import { isShortenedPreview, previewHost, siteHost } from '../../../shared/http/hosts.ts'
+import { endKept } from './kept/kept-files.ts'
+import { listPreviews } from './kept/queries.ts'
 import { accessModeOf } from '../viewers/access.ts'
 import { endedAdmissions } from '../viewers/lists.ts'
 import { findSite, lockSite, retainedVersions, retireSlugs, setClock, slugsOf } from './queries.ts'
-import { clockOf, redirectRouteOf, siteRouteOf, sortSlugs, type Lifetimes, type SiteFacts } from './rules.ts'
+import { clockOf, eventsOf, redirectRouteOf, siteRouteOf, sortSlugs, type Lifetimes, type SiteFacts } from './rules.ts'
 
 /** Routes of a site's custom domains; handed in by the domains capability. */
 export type DomainRoutes = (tx: RoutingTransaction, site: SiteFacts) => Promise<NewRoute[]>
+
+/** Labels of previews by version: the part of an address that no one guesses. */
+export type PreviewLabels = (siteId: string, versionNumber: number) => string
 
 export type RefreshRoutes = (tx: RoutingTransaction, siteId: string) => Promise<void>
 
@@ -21,8 +28,10 @@ export function createRefreshRoutes({
   lifetimes,
   now,
   domainRoutes,
+  previewLabels,
 }: {
   sitesDomain: string
+  previewLabels: PreviewLabels
   lifetimes: Lifetimes
   now: () => number
   domainRoutes: DomainRoutes
@@ -37,21 +46,47 @@ export function createRefreshRoutes({
     return { ...site, ...clock }
   }
 
+  /** What was taken down, deleted or is for viewers from now on keeps nothing of former versions, also afterwards. */
+  async function endKeptOf(tx: RoutingTransaction, site: SiteFacts, told: ToldRoute | undefined): Promise<SiteFacts> {
+    const wasPublic = told !== undefined && told.viewers === undefined && told.password === null
+    const isClosed = accessModeOf(site) === 'viewers' && wasPublic
+    const isOver = site.deleted_at !== null || site.taken_down_at !== null || isClosed
+    if (!isOver || site.served_manifest_hash === null) return site
+    await endKept(tx, site.id, new Date(now()))
+    return { ...site, served_manifest_hash: null, served_for: null }
+  }
+
+  /** Previews whose label and slug do not fit into one name have records of their own. */
+  function shortenedPreviews(
+    site: SiteFacts,
+    { host, versions, names = [] }: Omit<SiteRoute, 'v' | 'revision'>,
+  ): NewRoute[] {
+    const labels = [...versions.map(([number]) => previewLabels(site.id, number)), ...names.map(([name]) => name)]
+    return labels
+      .filter((label) => isShortenedPreview(label, site.slug))
+      .map((label) => ({ kind: 'preview', host: previewHost(label, site, sitesDomain), to: host, label }))
+  }
+
   return async (tx, siteId) => {
     // A change that waited for another writes what that one left behind, not what was there before it.
-    const [, found, retained, held] = await inOrder(
+    const [, found, retained, held, named] = await inOrder(
       () => lockSite(tx, siteId),
       () => findSite(tx, siteId),
       () => retainedVersions(tx, siteId),
       () => slugsOf(tx, siteId),
+      () => listPreviews(tx, siteId),
     )
     if (!found) return
-    const site = await setClockOf(tx, found)
+    const hosts = held.map(({ slug }) => siteHost(slug, sitesDomain))
+    const told = await toldRouteOf(tx, siteId, hosts)
+    const site = await endKeptOf(tx, await setClockOf(tx, found), told)
     const isShared = accessModeOf(site) === 'viewers' && site.deleted_at === null
     const ended = isShared ? await endedAdmissions(tx, siteId, new Date(now())) : []
-    const record = siteRouteOf(site, retained, sitesDomain, now(), ended)
+    const record = siteRouteOf(site, retained, sitesDomain, now(), { ended, named })
     const slugs = sortSlugs(held, site.deleted_at !== null, now())
+    for (const type of eventsOf(told, record)) await tellWebhooks(tx, { type, siteId, at: new Date(now()) })
     for (const slug of slugs.serving) await setRoute(tx, { ...record, host: siteHost(slug, sitesDomain) })
+    for (const route of shortenedPreviews(site, record)) await setRoute(tx, route)
     for (const slug of slugs.redirecting) await setRoute(tx, redirectRouteOf(slug, site, sitesDomain))
     if (slugs.retired.length > 0)
       for (const slug of await retireSlugs(tx, siteId, slugs.retired))

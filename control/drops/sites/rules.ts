@@ -5,7 +5,8 @@ import type { SiteRoute, SiteState } from '../../../shared/contracts/route-recor
 import type { Analytics } from '../../../shared/contracts/analytics.ts'
 import type { VisibilityPolicy } from '../../people/organisations/rules.ts'
 import { accessModeOf } from '../viewers/access.ts'
-import type { NewRoute } from '../../ground/routing/outbox.ts'
+import type { NewRoute, ToldRoute } from '../../ground/routing/outbox.ts'
+import type { WebhookEvent } from '../../ground/routing/webhook-outbox.ts'
 
 /** A site with what its serving depends on. */
 export interface SiteFacts {
@@ -17,6 +18,17 @@ export interface SiteFacts {
   /** In the mode `viewers` no hash, but a word (shared/contracts/admission.ts). */
   password_hash: string | null
   password_generation: number
+  /** How long files of former versions stay reachable; null: as the service's setting says. */
+  keep_old_files_days: number | null
+  /** Who may see versions that are not live. */
+  previews: PreviewAccess
+  /** The live version's manifest with files of former versions beside it, and the live manifest that it was made of. */
+  served_manifest_hash: string | null
+  served_for: string | null
+  kept_files: number
+  kept_bytes: number
+  kept_until: Date | null
+  kept_ends_at: Date | null
   /** Visitors meet 410 from then on. */
   access_until: Date | null
   /** Strangers may ask the owner to be let in. */
@@ -57,6 +69,16 @@ export interface RetainedVersion {
   manifest_hash: string
 }
 
+/** `link`: whoever has the address. */
+export const previewAccesses = ['link', 'members', 'off'] as const
+export type PreviewAccess = (typeof previewAccesses)[number]
+
+/** A name that shows a version which need not be live. */
+export interface NamedVersion {
+  readonly name: string
+  readonly version_number: number
+}
+
 /**
  * The one place that says what a visitor meets. The order is the order of severity: what we removed stays removed,
  * what is gone stays gone, and only then do clocks, plans and the owner's mailbox matter.
@@ -82,19 +104,21 @@ export function siteRouteOf(
   versions: readonly RetainedVersion[],
   sitesDomain: string,
   now: number,
-  ended: readonly [string, number][] = [],
+  { ended = [], named = [] }: { ended?: readonly [string, number][]; named?: readonly NamedVersion[] } = {},
 ): Omit<SiteRoute, 'v' | 'revision'> {
   const plan = plans[site.plan]
   const live = versions.find((version) => version.id === site.live_version_id)
   const state = stateOf(site, now)
+  // A drop that has only previews is no way around verifying.
+  const isHidden = state === 'gone' || (state === 'reserved' && site.org_id !== null && !site.owner_verified)
   return {
     kind: 'site',
     host: siteHost(site.slug, sitesDomain),
     site_id: site.id,
     state,
-    manifest: state === 'gone' ? null : (live?.manifest_hash ?? null),
+    manifest: state === 'gone' || !live ? null : servedManifestOf(site, live),
     version_number: live?.number ?? 0,
-    versions: state === 'gone' ? [] : versions.map((version) => [version.number, version.manifest_hash]),
+    versions: isHidden ? [] : versions.map((version) => [version.number, version.manifest_hash]),
     expires_at: earliestOf([site.expires_at, site.access_until])?.getTime() ?? null,
     // A password stays in force when the plan ends: no private drop becomes public by a missed payment.
     password: site.password_hash ? { hash: site.password_hash, generation: site.password_generation } : null,
@@ -102,7 +126,34 @@ export function siteRouteOf(
     spa_fallback: site.spa_fallback,
     badge: plan.badge,
     analytics: plan.analytics ? site.analytics : null,
+    ...(site.previews === 'link' ? {} : { previews: site.previews }),
+    ...(named.length === 0 || isHidden ? {} : { names: named.map((each) => [each.name, each.version_number]) }),
   }
+}
+
+/** What is kept of former versions is served beside the very manifest that it was put together with, and no other. */
+function servedManifestOf(site: SiteFacts, live: RetainedVersion): string {
+  return site.served_manifest_hash !== null && site.served_for === live.manifest_hash
+    ? site.served_manifest_hash
+    : live.manifest_hash
+}
+
+const CLOSED_STATES: ReadonlySet<SiteState> = new Set(['expired', 'paused', 'removed'])
+
+/** What owners' webhooks hear when a drop's record changes. A new drop has no record yet. */
+export function eventsOf(before: ToldRoute | undefined, after: ToldRoute): WebhookEvent[] {
+  if (!before) return []
+  const events: WebhookEvent[] = []
+  if (before.state !== after.state) {
+    if (after.state === 'gone') events.push('drop.deleted')
+    if (after.state === 'expired') events.push('drop.expired')
+    if (after.state === 'paused') events.push('drop.paused')
+    if (after.state === 'live' && CLOSED_STATES.has(before.state)) events.push('drop.restored')
+  }
+  const isSameDoor =
+    before.password?.hash === after.password?.hash && (before.viewers === undefined) === (after.viewers === undefined)
+  if (after.state !== 'gone' && !isSameDoor) events.push('drop.access_changed')
+  return events
 }
 
 export interface HeldSlug {

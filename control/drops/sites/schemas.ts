@@ -7,6 +7,8 @@ import {
   MAX_NAME_CHARS,
   MAX_PASSWORD_CHARS,
 } from '../../../shared/contracts/limits.ts'
+import { isPreviewName, MAX_PREVIEW_NAME_CHARS } from '../../../shared/http/hosts.ts'
+import { previewAccesses } from './rules.ts'
 import { sha256Hex, siteStates } from '../../../shared/contracts/route-record.ts'
 import {
   ACCESS_MODES,
@@ -31,6 +33,13 @@ const count = (description: string, example: number) => described(z.int(), descr
 const siteId = described(z.string(), 'Id of the site.', 'st_4f9kq2m7x1')
 const siteSlug = described(z.string(), 'The name in its address.', 'my-page')
 const siteUrl = described(z.string(), 'Its address.', 'https://my-page.dropway.example')
+
+const keptSchema = z.object({
+  files: count('How many files of former versions stay reachable for tabs that were open.', 3),
+  bytes: count('Their size.', 48_000),
+  until: timeOrNull('When the last of them goes; null where there is none.'),
+})
+const NOTHING_KEPT_SAMPLE = { files: 0, bytes: 0, until: null }
 
 export const siteSchema = z
   .object({
@@ -60,6 +69,17 @@ export const siteSchema = z
     updated_at: time('When settings or content last changed.'),
     published_at: timeOrNull('When content last went live.'),
     views_30d: count('Views of the last 30 days.', 128),
+    previews: described(
+      z.enum(previewAccesses),
+      'Who may see versions that are not live: whoever has the `link`, `members` of the organisation, or no one (`off`).',
+      'link',
+    ),
+    keep_old_files_days: described(
+      z.int().nullable(),
+      "How many days files of former versions stay reachable; null: the service's setting, 0: not at all.",
+      null,
+    ),
+    kept: described(keptSchema, 'Files of former versions that are reachable now.', NOTHING_KEPT_SAMPLE),
   })
   .meta({ id: 'Site' })
 export type ApiSite = z.infer<typeof siteSchema>
@@ -89,6 +109,11 @@ export const reportSchema = z
       'Looked like secrets and were not published; `allow_secrets` publishes such files all the same.',
       [],
     ),
+    kept: described(
+      keptSchema,
+      'Files of former versions that stayed reachable when this one went live; `purge` removes them.',
+      NOTHING_KEPT_SAMPLE,
+    ),
   })
   .meta({ id: 'Report', description: 'What a publish has to say about its content.' })
 export type PublishReport = z.infer<typeof reportSchema>
@@ -103,14 +128,43 @@ export const versionSchema = z
     url: siteUrl,
     preview_url: described(
       z.string().nullable(),
-      'An address that shows this version, live or not.',
-      'https://2--my-page.dropway.example',
+      'An address that shows this version, live or not, and that no one guesses; null where previews are off.',
+      'https://2-k3j5x7q2m4pa--my-page.dropway.example',
+    ),
+    preview: described(
+      z.string().nullable(),
+      'The named preview that it was published to; null where it went live.',
+      null,
     ),
     report: reportSchema,
     guest_link: guestLinkSchema.optional(),
   })
   .meta({ id: 'Version' })
 export type ApiVersion = z.infer<typeof versionSchema>
+
+export const previewSchema = z
+  .object({
+    name: described(z.string(), 'Its name.', 'pr-12'),
+    url: described(
+      z.string().nullable(),
+      'Its address; null where previews are off.',
+      'https://pr-12--my-page.dropway.example',
+    ),
+    version_id: described(z.string(), 'The version that it shows.', 'v_8s2kd91mz0'),
+    version_number: count('Its number.', 7),
+    file_count: count('How many files it has.', 12),
+    byte_size: count('Their size.', 20_480),
+    message: described(z.string(), 'What the publisher said about it.', 'Try the new header'),
+    live: described(z.boolean(), 'Visitors of the drop see the same version.', false),
+    published_at: time('When it was last published to.'),
+    expires_at: time('When it goes, unless it is published to again.'),
+  })
+  .meta({ id: 'Preview' })
+export type ApiPreview = z.infer<typeof previewSchema>
+
+export const passSchema = z.object({
+  expires_at: time('Until when it is believed.'),
+})
 
 const promotionSchema = z.object({
   at: time('When it was made live again.'),
@@ -172,6 +226,14 @@ export const patchSiteSchema = z.strictObject({
   analytics: described(analyticsSchema.nullable(), 'Providers that count visits; null removes them.').optional(),
   spa_fallback: described(z.boolean(), 'Unknown paths serve index.html.', true).optional(),
   gallery: described(z.boolean(), 'May be shown in the gallery.').optional(),
+  previews: described(
+    z.enum(previewAccesses),
+    'Who may see versions that are not live, named previews too: whoever has the `link`, `members`, or no one (`off`).',
+  ).optional(),
+  keep_old_files_days: described(
+    z.int().min(0).max(365).nullable(),
+    "How many days a file that a new version lacks stays reachable, for tabs that are open; 0: not at all, null: the service's setting.",
+  ).optional(),
   access_mode: accessModeSchema.optional(),
   access_until: accessUntilSchema.optional(),
   expires_in: expiresInSchema.optional(),
@@ -201,6 +263,27 @@ export const allowSecrets = z
 /** Number of the version that the publisher believes to be live; 0 for none yet. */
 export const ifVersion = z.int().nonnegative()
 
+/** `true`: older versions and what is kept of them go; `all`: named previews too. */
+export const PURGES = ['true', 'false', 'all'] as const
+const PURGE_SAYS =
+  'Removes everything older with this publish: former versions, their previews and their kept files. `all`: named previews too.'
+/** A field of a form, or a value of JSON. */
+export const purge = z
+  .union([z.boolean(), z.enum(PURGES)], 'purge: send true, false or "all".')
+  .optional()
+  .transform((value): Purge | undefined =>
+    value === 'all' ? 'all' : value === true || value === 'true' ? 'older' : undefined,
+  )
+export type Purge = 'older' | 'all'
+
+const PREVIEW_RULE = `preview: use lower-case letters, digits and single hyphens, beginning with a letter, at most ${MAX_PREVIEW_NAME_CHARS} characters.`
+/** The name of a preview. */
+export const previewName = described(
+  z.string().refine(isPreviewName, PREVIEW_RULE),
+  'Publishes to the preview of this name instead of going live; publishing again moves the name.',
+  'pr-12',
+)
+
 const publishFields = {
   title: described(z.string(), 'Title of a page made from Markdown.').optional(),
   message: described(z.string().max(MAX_MESSAGE_CHARS), 'What changed; shown with the version.').optional(),
@@ -209,6 +292,8 @@ const publishFields = {
     'Refuses (412) unless this version is live: another publish is not overwritten. 0 for none yet.',
   ).optional(),
   allow_secrets: described(z.enum(['true', 'false']), 'Publishes files that look like secrets too.').optional(),
+  purge: described(z.enum(PURGES), PURGE_SAYS).optional(),
+  preview: previewName.optional(),
   ...accessFormFields,
 }
 
@@ -250,6 +335,8 @@ export const startUploadSchema = z.strictObject({
   if_version: described(ifVersion, 'Refuses (412) unless this version is live.').optional(),
   spa_fallback: described(z.boolean(), 'Unknown paths serve index.html.').optional(),
   allow_secrets: described(z.boolean(), 'Publishes files that look like secrets too.').optional(),
+  purge: described(z.union([z.boolean(), z.literal('all')]), PURGE_SAYS).optional(),
+  preview: previewName.optional(),
   ...accessFields,
 })
 export type StartUpload = z.infer<typeof startUploadSchema>
@@ -330,6 +417,7 @@ export const usageSchema = z.object({
   custom_domains: used('Custom domains.', { used: 1, limit: 1 }),
   upload_bytes: described(z.object({ limit: z.int() }), 'The largest upload.', { limit: 100_000_000 }),
   versions_per_drop: described(z.object({ limit: z.int() }), 'Versions kept of each drop.', { limit: 10 }),
+  previews_per_drop: described(z.object({ limit: z.int() }), 'Named previews of each drop.', { limit: 10 }),
   paused_drops: count('Drops that the plan does not allow at present.', 0),
   views_30d: count('Views of the last 30 days, of all drops.', 512),
 })

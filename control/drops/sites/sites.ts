@@ -22,6 +22,7 @@ import { preparePassword, writePassword } from './settings/protection.ts'
 import { requireAccess, sharingBy, writeAccess } from './settings/sharing-changes.ts'
 import { MAX_UPLOADS_UNDER_WAY } from './uploads/under-way.ts'
 import * as queries from './queries.ts'
+import type { SiteKeptFiles } from './kept/kept-files.ts'
 import type { RefreshRoutes } from './routing.ts'
 import { dayOf, type SiteFacts } from './rules.ts'
 import type { SitePatch, ApiSite } from './schemas.ts'
@@ -37,6 +38,7 @@ export interface SitesDependencies {
   clock: Clock
   routing: Pick<Routing, 'propagate'>
   refreshRoutes: RefreshRoutes
+  keptFiles: Pick<SiteKeptFiles, 'refit'>
   enqueueMail: EnqueueMail
   config: Pick<
     ControlConfig,
@@ -52,6 +54,7 @@ export interface Usage {
   readonly uploads_under_way: { readonly used: number; readonly limit: number; readonly bytes: number }
   readonly upload_bytes: { readonly limit: number }
   readonly versions_per_drop: { readonly limit: number }
+  readonly previews_per_drop: { readonly limit: number }
   readonly paused_drops: number
   readonly views_30d: number
 }
@@ -101,7 +104,7 @@ export interface Sites extends Reservations {
 }
 
 export function createSites(deps: SitesDependencies): Sites {
-  const { sql, clock, routing, refreshRoutes, config } = deps
+  const { sql, clock, routing, refreshRoutes, keptFiles, config } = deps
   const now = (): Date => new Date(clock.now())
   const reservations = createReservations({ clock, config })
   const reading = createReading({ sql, clock, config })
@@ -165,6 +168,7 @@ export function createSites(deps: SitesDependencies): Sites {
         if (password !== undefined) await writePassword(tx, site, password, now())
         const change = { wanted: access, hasPassword: given != null }
         await writeAccess(tx, site, change, sharingBy(actor, site, now(), deps))
+        if (patch.keep_old_files_days !== undefined) await keptFiles.refit(tx, siteId)
         await refreshRoutes(tx, siteId)
         await recordAudit(tx, {
           at: now(),
@@ -288,16 +292,18 @@ function createReading({ sql, clock, config }: Pick<SitesDependencies, 'sql' | '
       const plan = plans[actor.plan]
       const all = await queries.listSites(sql, actor.orgId)
       const underWay = await queries.uploadsUnderWay(sql, actor.orgId, now())
+      const stored = await queries.storedBytes(sql, actor.orgId)
       return {
         plan: plan.name,
         drops: { used: await queries.countActiveSites(sql, actor.orgId, now()), limit: plan.activeDrops },
         storage_bytes: {
-          used: (await queries.storedBytes(sql, actor.orgId)) + underWay.bytes,
+          used: stored.versions + stored.kept + underWay.bytes,
           limit: plan.storageBytes,
         },
         uploads_under_way: { used: underWay.uploads, limit: MAX_UPLOADS_UNDER_WAY, bytes: underWay.bytes },
         upload_bytes: { limit: plan.uploadBytes },
         versions_per_drop: { limit: plan.versionsKept },
+        previews_per_drop: { limit: plan.namedPreviews },
         paused_drops: all.filter((site) => site.paused_at).length,
         views_30d: (await showAll(all)).reduce((sum, site) => sum + site.views_30d, 0),
       }
@@ -358,6 +364,8 @@ function columnsOf(site: SiteFacts, patch: SitePatch, mostAdmissionMs: number): 
     ...(patch.spa_fallback === undefined ? {} : { spa_fallback: patch.spa_fallback }),
     ...(patch.gallery === undefined ? {} : { in_gallery: patch.gallery }),
     ...(patch.analytics === undefined ? {} : { analytics: patch.analytics }),
+    ...(patch.previews === undefined ? {} : { previews: patch.previews }),
+    ...(patch.keep_old_files_days === undefined ? {} : { keep_old_files_days: patch.keep_old_files_days }),
     ...(patch.access_requests === undefined ? {} : { access_requests: patch.access_requests }),
     ...(patch.viewer_admission === undefined
       ? {}

@@ -23,6 +23,7 @@ import { createThrottle, type Throttle } from '../../ground/http/limits/throttle
 import { parseEmail } from '../../ground/mail/address.ts'
 import { linkTo } from '../../ground/mail/links.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
+import { tellWebhooks } from '../../ground/routing/webhook-outbox.ts'
 import { accessModeOf } from '../viewers/access.ts'
 import { mailKeyOf, memberSubject, dropNameOf, noteAdmission, subjectOf, useGuestLink } from '../viewers/lists.ts'
 import * as queries from './queries.ts'
@@ -202,6 +203,7 @@ async function mailOwner(deps: VisitDeskDependencies, question: Question<'ask'>,
     const token = randomSecret()
     const request = { token_hash: hashSecret(token), site_id: site.id, email, created_at: new Date(clock.now()) }
     if (!(await queries.insertRequest(tx, request))) return
+    await tellWebhooks(tx, { type: 'viewer.requested', siteId: site.id, at: request.created_at })
     await enqueueMail(tx, {
       eventKey: `${mailKeyOf(site.id)}request:${request.token_hash.slice(0, 32)}`,
       to: site.owner_email,

@@ -2,7 +2,7 @@
  * The write side of publication. Called inside the transaction of a change: the change and the news of it
  * commit together or not at all. `routing.ts` carries the rows to Redis.
  */
-import type { RouteRecord } from '../../../shared/contracts/route-record.ts'
+import type { RouteRecord, SiteRoute } from '../../../shared/contracts/route-record.ts'
 import { encodeDomainWish, type DomainWish } from '../../../shared/redis/stream.ts'
 import { jsonb, one, type Sql } from '../database/sql.ts'
 import { noteRoute, type RoutingTransaction } from './changes.ts'
@@ -33,6 +33,18 @@ export async function writeRoute(sql: Sql, route: NewRoute): Promise<string> {
       returning (select id from history) as history`,
   )
   return history
+}
+
+/** The part of a record that says whether visitors may come in, and which. */
+export type ToldRoute = Pick<SiteRoute, 'state' | 'password' | 'viewers'>
+
+/** What the edges were last told of a site, at one of these hosts. */
+export async function toldRouteOf(tx: Sql, siteId: string, hosts: readonly string[]): Promise<ToldRoute | undefined> {
+  const [row] = await tx<{ record: SiteRoute }[]>`
+    select record from routes
+    where host = any(${hosts as string[]}) and record ->> 'kind' = 'site' and record ->> 'site_id' = ${siteId}
+    order by revision desc limit 1`
+  return row?.record
 }
 
 /** Asks the edges to have (or to give up) a certificate for a custom domain. */

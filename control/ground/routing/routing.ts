@@ -49,6 +49,8 @@ export interface Routing {
   republish(options?: RepublishOptions): Promise<Republished>
   /** Whether a host stands in the snapshot, or an edge has told that it serves it. */
   isServed(host: string): Promise<boolean>
+  /** Whether every edge that was alive a moment ago says that it reads this (shared/contracts/live-edges.ts). */
+  everyEdgeReads(what: string): boolean
   start(): void
   stop(): Promise<void>
 }
@@ -98,6 +100,7 @@ export function createPropagation(deps: PropagationDependencies): Routing {
   const publisher = createRoutePublisher({ store, redis: publisherRedis, log, newToken, republishers })
   const acknowledgements = createAcknowledgements(redis, timers)
   let edgeHistories: EdgeHistories = { all: [], lasting: [] }
+  let edgesRead: readonly (ReadonlySet<string> | undefined)[] = []
   /** Since when each history has been seen at an edge, without a break. */
   let seenSince = new Map<string, number>()
   let toldUnknown = 0
@@ -108,7 +111,9 @@ export function createPropagation(deps: PropagationDependencies): Routing {
   const flush = coalesced(() => runAs(undefined, () => publisher.flush(edgeHistories)))
 
   async function lookAtEdges(): Promise<void> {
-    const all = (await liveEdges(redis)).flatMap(({ state }) => (state?.history ? [state.history] : []))
+    const edges = await liveEdges(redis)
+    edgesRead = edges.map(({ state }) => state?.reads)
+    const all = edges.flatMap(({ state }) => (state?.history ? [state.history] : []))
     const now = timers.now()
     const seen = all.map((history) => {
       const encoded = encodeHistory(history)
@@ -186,6 +191,8 @@ export function createPropagation(deps: PropagationDependencies): Routing {
       const [record, reported] = await Promise.all([redis.hget(keys.routes, host), redis.smembers(keys.unknown)])
       return record !== null || reported.includes(host)
     },
+
+    everyEdgeReads: (what) => edgesRead.every((reads) => reads?.has(what) === true),
 
     start() {
       running = true

@@ -14,6 +14,8 @@ export interface Plan {
   readonly uploadBytes: number
   readonly storageBytes: number
   readonly versionsKept: number
+  /** Named previews of one drop. */
+  readonly namedPreviews: number
   readonly customDomains: number
   /** Viewers of one drop, and as many guest links. */
   readonly viewersPerDrop: number
@@ -35,6 +37,7 @@ const plus: SoldPlan = {
   uploadBytes: 100 * MB,
   storageBytes: 2 * GB,
   versionsKept: 10,
+  namedPreviews: 10,
   customDomains: 1,
   viewersPerDrop: 50,
   bundles: true,
@@ -53,6 +56,7 @@ export const plans: Readonly<Record<PlanName, Plan> & Record<'plus' | 'business'
     uploadBytes: 2 * MB,
     storageBytes: Number.POSITIVE_INFINITY,
     versionsKept: 1,
+    namedPreviews: 0,
     customDomains: 0,
     viewersPerDrop: 0,
     bundles: false,
@@ -69,6 +73,7 @@ export const plans: Readonly<Record<PlanName, Plan> & Record<'plus' | 'business'
     uploadBytes: 10 * MB,
     storageBytes: 50 * MB,
     versionsKept: 3,
+    namedPreviews: 1,
     customDomains: 0,
     viewersPerDrop: 5,
     bundles: true,
@@ -87,6 +92,7 @@ export const plans: Readonly<Record<PlanName, Plan> & Record<'plus' | 'business'
     uploadBytes: 500 * MB,
     storageBytes: 20 * GB,
     versionsKept: 30,
+    namedPreviews: 50,
     customDomains: 10,
     viewersPerDrop: 500,
   },

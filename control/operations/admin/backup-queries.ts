@@ -77,7 +77,9 @@ export async function* keptBlobs(sql: Sql): AsyncGenerator<string> {
   const rows = sql<{ hash: string }[]>`
     select distinct b.hash from site_blobs b
     join versions v on v.site_id = b.site_id and v.number between b.from_version and coalesce(b.to_version, v.number)
-    where v.dropped_at is null`
+    where v.dropped_at is null
+    union
+    select hash from kept_blobs where ended_at is null`
   for await (const page of rows.cursor(PAGE_ROWS)) for (const { hash } of page) yield hash
 }
 

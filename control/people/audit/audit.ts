@@ -37,6 +37,8 @@ export type AuditAction =
   | 'site.updated'
   | 'site.published'
   | 'site.promoted'
+  | 'preview.published'
+  | 'preview.removed'
   | 'site.deleted'
   /** Those that stay live when a plan ends. */
   | 'site.chosen'
@@ -52,6 +54,9 @@ export type AuditAction =
   | 'domain.added'
   | 'domain.removed'
   | 'domain.made_main'
+  | 'webhook.created'
+  | 'webhook.deleted'
+  | 'webhook.rotated'
   | 'billing.plan_changed'
   /** A workflow that may publish. */
   | 'publisher.added'

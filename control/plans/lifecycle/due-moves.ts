@@ -9,9 +9,17 @@ import { recordAudit } from '../../people/audit/audit.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
-import { allChanges, changeRoutes, type Changed, type RouteChanges } from '../../ground/routing/changes.ts'
+import {
+  allChanges,
+  changeRoutes,
+  type Changed,
+  type RouteChanges,
+  type RoutingTransaction,
+} from '../../ground/routing/changes.ts'
 import type { Routing } from '../../ground/routing/routing.ts'
 import type { RefreshRoutes } from '../../drops/sites/routing.ts'
+import type { Previews } from '../../drops/sites/kept/previews.ts'
+import type { SiteKeptFiles } from '../../drops/sites/kept/kept-files.ts'
 import type { Sites } from '../../drops/sites/sites.ts'
 import * as queries from './queries.ts'
 import { actsAt, dueNotice, mayNotRemove, nextNoticeAt, noticesOf, type Notice, type NoticeSettings } from './rules.ts'
@@ -21,6 +29,8 @@ export interface DueMovesDependencies {
   routing: Pick<Routing, 'propagate'>
   refreshRoutes: RefreshRoutes
   sites: Pick<Sites, 'remove' | 'find'>
+  keptFiles: Pick<SiteKeptFiles, 'endNextDue' | 'countDue'>
+  previews: Pick<Previews, 'endNextDue' | 'countDue'>
   enqueueMail: EnqueueMail
   /** Tells and closes accounts that were never verified; resolves how many were closed, and the routes of their drops. */
   closeUnverified(): Promise<Changed<number>>
@@ -35,6 +45,10 @@ export interface LifecycleRun {
   /** Due to be removed, and kept because they are too many at once: something is wrong, or an operator says so. */
   readonly held: number
   readonly closed: number
+  /** Drops where files of former versions went. */
+  readonly old_files_ended: number
+  /** Named previews whose time was over. */
+  readonly previews_removed: number
 }
 
 export interface LifecyclePreview {
@@ -44,6 +58,9 @@ export interface LifecyclePreview {
   readonly would_hold: boolean
   /** Organisations whose owners would get a mail. */
   readonly would_tell: number
+  /** Drops where files of former versions would go. */
+  readonly would_end_old_files: number
+  readonly would_remove_previews: number
 }
 
 export interface DueMoves {
@@ -58,6 +75,8 @@ export function createDueMoves({
   routing,
   refreshRoutes,
   sites,
+  keptFiles,
+  previews,
   enqueueMail,
   closeUnverified,
   tellEndingTokens,
@@ -107,17 +126,6 @@ export function createDueMoves({
     })
   }
 
-  /** A drop that has no clock any more is not expired: refreshing its routes takes the clock away instead. */
-  function expireNext(clock: Clock): Promise<Changed<boolean>> {
-    return changeRoutes(sql, async (tx) => {
-      const id = await queries.lockExpired(tx, dateOf(clock))
-      if (id === undefined) return false
-      await queries.markExpired(tx, id)
-      await refreshRoutes(tx, id)
-      return true
-    })
-  }
-
   function removeNext(clock: Clock): Promise<Changed<boolean>> {
     return changeRoutes(sql, async (tx) => {
       const id = await queries.lockRemovable(tx, removableBefore(clock), dateOf(clock))
@@ -141,20 +149,24 @@ export function createDueMoves({
 
   return {
     async run(clock, unbounded) {
-      const expired = await repeat(() => expireNext(clock))
+      const expired = await repeat(() => expireNext({ sql, refreshRoutes }, dateOf(clock)))
       while (await tellNext(clock));
       await tellEndingTokens(clock)
       const due = await queries.countRemovable(sql, removableBefore(clock), dateOf(clock))
       const isHeld = !unbounded && mayNotRemove(due, await queries.countDrops(sql))
       const removed = isHeld ? [] : await repeat(() => removeNext(clock))
       const closed = await closeUnverified()
-      if (expired.length + removed.length + closed.value > 0)
-        await routing.propagate(allChanges([...expired, ...removed, closed.changes]))
+      const ended = await repeat(() => endNext({ sql, refreshRoutes }, keptFiles, dateOf(clock)))
+      const gone = await repeat(() => endNext({ sql, refreshRoutes }, previews, dateOf(clock)))
+      const changed = [...expired, ...removed, ...ended, ...gone]
+      if (changed.length + closed.value > 0) await routing.propagate(allChanges([...changed, closed.changes]))
       return {
         expired: expired.length,
         removed: removed.length,
         held: isHeld ? due : 0,
         closed: closed.value,
+        old_files_ended: ended.length,
+        previews_removed: gone.length,
       }
     },
 
@@ -165,9 +177,38 @@ export function createDueMoves({
         would_remove: removable,
         would_hold: mayNotRemove(removable, await queries.countDrops(sql)),
         would_tell: await queries.countNoticesDue(sql, dateOf(clock)),
+        would_end_old_files: await keptFiles.countDue(sql, dateOf(clock)),
+        would_remove_previews: await previews.countDue(sql, dateOf(clock)),
       }
     },
   }
+}
+
+/** A drop that has no clock any more is not expired: refreshing its routes takes the clock away instead. */
+function expireNext(
+  { sql, refreshRoutes }: Pick<DueMovesDependencies, 'sql' | 'refreshRoutes'>,
+  now: Date,
+): Promise<Changed<boolean>> {
+  return changeRoutes(sql, async (tx) => {
+    const id = await queries.lockExpired(tx, now)
+    if (id === undefined) return false
+    await queries.markExpired(tx, id)
+    await refreshRoutes(tx, id)
+    return true
+  })
+}
+
+/** Files of former versions, or named previews, of one drop. */
+function endNext(
+  { sql, refreshRoutes }: Pick<DueMovesDependencies, 'sql' | 'refreshRoutes'>,
+  kept: { endNextDue(tx: RoutingTransaction, now: Date): Promise<string | undefined> },
+  now: Date,
+): Promise<Changed<boolean>> {
+  return changeRoutes(sql, async (tx) => {
+    const id = await kept.endNextDue(tx, now)
+    if (id !== undefined) await refreshRoutes(tx, id)
+    return id !== undefined
+  })
 }
 
 const dateOf = (clock: Clock): Date => new Date(clock.now())

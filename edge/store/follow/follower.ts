@@ -33,7 +33,7 @@ import {
   type History,
 } from '../../../shared/contracts/history.ts'
 import { EDGE_HEARTBEAT_MS, EDGE_TTL_MS, keys } from '../../../shared/redis/keys.ts'
-import { encodeEdgeState, STILL_READING } from '../../../shared/contracts/live-edges.ts'
+import { encodeEdgeState, READS_KEPT_FILES, STILL_READING } from '../../../shared/contracts/live-edges.ts'
 import type { Log } from '../../../shared/running/log.ts'
 import { pairs } from '../../../shared/redis/pairs.ts'
 import type { RedisConnection } from '../../../shared/redis/commands.ts'
@@ -332,6 +332,7 @@ async function register(commands: RedisConnection, edgeId: string, served: Serve
     ...(served.history ? { history: encodeHistory(served.history) } : {}),
     refused: served.refused,
     refusedCount: served.refused.length,
+    reads: [READS_KEPT_FILES],
   })
   const results = await commands
     .multi()

@@ -42,7 +42,10 @@ type Head =
       analytics: SiteRoute['analytics'],
       /** The release before reads past it, and asks for a password that nobody has. */
       viewers?: SiteRoute['viewers'] | null,
+      previews?: SiteRoute['previews'] | null,
+      names?: SiteRoute['names'] | null,
     ]
+  | [revision: number, kind: 'preview', to: string, label: string]
   | [revision: number, kind: 'alias' | 'redirect', to: string]
   | [revision: number, kind: 'none']
 
@@ -77,9 +80,13 @@ export function fromStored(host: string, stored: Buffer): ServedRoute {
         badge: head[9],
         analytics: head[10],
         ...(head[11] ? { viewers: head[11] } : {}),
+        ...(head[12] ? { previews: head[12] } : {}),
+        ...(head[13] ? { names: head[13] } : {}),
       } satisfies ServedSite
     case 'none':
       return { v, host, revision, kind: 'none' }
+    case 'preview':
+      return { v, host, revision, kind: 'preview', to: head[2], label: head[3] }
     default:
       return { v, host, revision, kind: head[1], to: head[2] }
   }
@@ -113,10 +120,14 @@ function headOf(record: RouteRecord, versions: readonly Version[]): Head {
         record.badge,
         record.analytics,
         record.viewers ?? null,
+        record.previews ?? null,
+        record.names ?? null,
       ]
     case 'alias':
     case 'redirect':
       return [record.revision, record.kind, record.to]
+    case 'preview':
+      return [record.revision, 'preview', record.to, record.label]
     case 'none':
       return [record.revision, 'none']
     default:

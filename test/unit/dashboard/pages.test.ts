@@ -56,6 +56,7 @@ describe('which drops stay live', () => {
           ...usage,
           uploads_under_way: { used: 0, limit: 0, bytes: 0 },
           versions_per_drop: { limit: 0 },
+          previews_per_drop: { limit: 0 },
           paused_drops: 0,
           views_30d: 0,
         },

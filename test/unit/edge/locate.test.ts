@@ -582,3 +582,51 @@ describe('whatever is asked', () => {
     )
   })
 })
+
+describe('files of former versions', () => {
+  const LIVE = ['index.html', 'app.js', 'docs/index.html', 'team.html']
+  const KEPT = ['old.js', 'app.js', 'docs', 'team', 'moved/x.js', 'rewritten/x.js', 'gone/x.js', 'with space.css']
+  const RULES = `/moved/* /elsewhere/:splat 301
+/rewritten/* /index.html 200
+/gone/* /index.html 404`
+
+  function answerWith(
+    target: string,
+    { rules = '', spa = false, dest }: { rules?: string; spa?: boolean; dest?: string } = {},
+  ) {
+    const [file] = manifestOf(['x.js'], {}).files.map(([, each]) => each)
+    const headers = [[['cache-control', 'max-age=7'] as [string, string]]]
+    const kept = {
+      files: KEPT.map((path) => [path, { file: file!, since: 1, version: 1, headers: 0 }] as const),
+      headers,
+    }
+    const manifest = { ...manifestOf(LIVE, { redirects: rules === '' ? [] : rules.split('\n') }), kept: kept as never }
+    const intent = locate(indexManifest(manifest), { target, spaFallback: spa, fetchDest: dest })
+    if (intent.kind !== 'asset') return intent.kind === 'redirect' ? `${intent.status} ${intent.location}` : intent.kind
+    return `${intent.status} ${intent.path}${intent.custom.list.length > 0 ? ' of a former version' : ''}`
+  }
+
+  test.each([
+    ['/old.js', {}, '200 old.js of a former version'],
+    ['/old.js?v=2', {}, '200 old.js of a former version'],
+    ['/with%20space.css', {}, '200 with space.css of a former version'],
+    ['/app.js', {}, '200 app.js'],
+    ['/docs', {}, '301 /docs/'],
+    ['/team', {}, '200 team.html'],
+    ['/old', {}, 'missing'],
+    ['/old.js/', {}, 'missing'],
+    ['/older.js', {}, 'missing'],
+    ['/moved/x.js', { rules: RULES }, '301 /elsewhere/x.js'],
+    ['/rewritten/x.js', { rules: RULES }, '200 rewritten/x.js of a former version'],
+    ['/rewritten/y.js', { rules: RULES }, '200 index.html'],
+    ['/gone/x.js', { rules: RULES }, '200 gone/x.js of a former version'],
+    ['/old.js', { rules: '/* /index.html 200' }, '200 old.js of a former version'],
+    ['/old.js', { rules: '/* /index.html 200!' }, '200 index.html'],
+    ['/old.js', { rules: '/* /app.js 302' }, '302 /app.js'],
+    ['/old.js', { spa: true }, '200 old.js of a former version'],
+    ['/older.js', { spa: true, dest: 'script' }, 'missing'],
+    [`/${'x'.repeat(500)}`, {}, 'missing'],
+  ])('%s %o: %s', (target, options, wanted) => {
+    expect(answerWith(target, options)).toBe(wanted)
+  })
+})

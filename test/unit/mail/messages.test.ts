@@ -57,6 +57,7 @@ const samples: { [Name in MailTemplate]: MailData[Name] } = {
   domain_renewal: { domain: 'www.example.com', endsAt: at, cause: 'CAA record forbids issuance', link },
   domain_moved_away: { domain: 'www.example.com', link },
   domain_moved_here: { domain: 'www.example.com', link },
+  webhook_off: { url: 'https://hooks.example.com/x', since: at, link },
   viewer_invitation: { link, until: at, drop: 'The plan', inviter: 'ada@example.com', isReminder: false },
   viewer_code: { code: '048213', link, until: at, drop: 'The plan' },
   access_request: { link, email: 'grace@example.com', drop: 'The plan' },

@@ -10,7 +10,7 @@ import type { TranslatedFile } from '../../../control/drops/publishing/manifest/
 import { isHostFile } from '../../../control/drops/publishing/manifest/other-hosts/host-file.ts'
 import { translateHostFile } from '../../../control/drops/publishing/manifest/other-hosts/translate.ts'
 import { parseSiteRules, type SiteRules } from '../../../control/drops/publishing/manifest/site-rules.ts'
-import { compileHeaders } from '../../../edge/locate/custom-headers.ts'
+import { compileHeaders } from '../../../shared/content/header-sets.ts'
 import { compileDestination, compilePattern } from '../../../shared/content/path-pattern.ts'
 import { createRandom } from '../../support/random.ts'
 

@@ -2,7 +2,15 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { fromStored, manifestOf, revisionOf, toStored } from '../../../edge/store/replica/stored-route.ts'
-import { parseAuthority, parsePreviewHost, previewHost, siteHost, slugProblem } from '../../../shared/http/hosts.ts'
+import {
+  isShortenedPreview,
+  parseAuthority,
+  parsePreviewHost,
+  previewHost,
+  readPreviewLabel,
+  siteHost,
+  slugProblem,
+} from '../../../shared/http/hosts.ts'
 import { keys } from '../../../shared/redis/keys.ts'
 import { decodeManifest, MANIFEST_FORMAT } from '../../../shared/contracts/manifest.ts'
 import {
@@ -180,9 +188,10 @@ describe('hosts', () => {
   test('a preview address leads back to its version and site', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 999_999_999 }), label, (number, slug) => {
-        const address = previewHost(number, slug, 'example.com')
-        fc.pre(address !== undefined && slugProblem(slug) === undefined)
-        expect(parsePreviewHost(address!)).toEqual({ versionNumber: number, siteHost: siteHost(slug, 'example.com') })
+        fc.pre(slugProblem(slug) === undefined && !isShortenedPreview(String(number), slug))
+        const address = previewHost(String(number), { id: 'st_1', slug }, 'example.com')
+        expect(parsePreviewHost(address)).toEqual({ label: String(number), siteHost: siteHost(slug, 'example.com') })
+        expect(readPreviewLabel(String(number))).toEqual({ kind: 'number', versionNumber: number })
         expect(parsePreviewHost(siteHost(slug, 'example.com'))).toBeUndefined()
       }),
     )

@@ -1,5 +1,15 @@
 import { describe, expect, test } from 'vitest'
-import { isHostname, parseAuthority, parsePreviewHost, previewHost, slugProblem } from '../../../shared/http/hosts.ts'
+import {
+  isHostname,
+  isShortenedPreview,
+  parseAuthority,
+  parsePreviewHost,
+  previewHost,
+  readPreviewLabel,
+  slugProblem,
+} from '../../../shared/http/hosts.ts'
+import { isPass, isPreviewLabelOf, makePass, previewLabelOf } from '../../../shared/secrets/previews.ts'
+import { createSecrets } from '../../../shared/secrets/secrets.ts'
 import { similarSlugs } from '../../../shared/values/readable-slug.ts'
 
 /** A host of so many characters: labels of 63, and what is left. */
@@ -69,28 +79,77 @@ test.each([
   ['ab--c', 'prefixed'],
   ['a1--c', 'prefixed'],
   ['1--c', 'prefixed'],
-  ['ab1--c', undefined],
+  ['ab1--c', 'prefixed'],
+  ['ab1-c--', 'invalid'],
 ])('the slug %s: %s', (slug, problem) => expect(slugProblem(slug)).toBe(problem))
 
 describe('preview addresses', () => {
-  test('lead back to the version and the host', () => {
-    expect(previewHost(12, 'slug', 'sites.test')).toBe('12--slug.sites.test')
-    expect(parsePreviewHost('12--slug.sites.test')).toEqual({ versionNumber: 12, siteHost: 'slug.sites.test' })
+  const site = (slug: string) => ({ id: 'st_1', slug })
+  test('lead back to what they show and to the host', () => {
+    expect(previewHost('12', site('slug'), 'sites.test')).toBe('12--slug.sites.test')
+    expect(parsePreviewHost('12--slug.sites.test')).toEqual({ label: '12', siteHost: 'slug.sites.test' })
+    expect(parsePreviewHost('pr-12--my--slug.sites.test')).toEqual({ label: 'pr-12', siteHost: 'my--slug.sites.test' })
   })
-  test('fit into a label, or there is none', () => {
-    expect(previewHost(7, 'a'.repeat(60), 'sites.test')).toBe(`7--${'a'.repeat(60)}.sites.test`)
-    expect(previewHost(7, 'a'.repeat(61), 'sites.test')).toBeUndefined()
+  test('fit into a label: a slug that is too long is cut, and told apart by its drop', () => {
+    expect(previewHost('7', site('a'.repeat(60)), 'sites.test')).toBe(`7--${'a'.repeat(60)}.sites.test`)
+    const [one, other] = ['st_1', 'st_2'].map((id) => previewHost('7', { id, slug: 'a'.repeat(61) }, 'sites.test'))
+    expect(one).toMatch(/^7--a{51}-[0-9a-f]{8}\.sites\.test$/)
+    expect(one?.split('.')[0]).toHaveLength(63)
+    expect(other).not.toBe(one)
+    expect([isShortenedPreview('7', 'a'.repeat(60)), isShortenedPreview('7', 'a'.repeat(61))]).toEqual([false, true])
   })
+  test.each(['--a', '1--', '1--.sites.test', '1-a', 'a'])('%s is none', (host) => {
+    expect(parsePreviewHost(host)).toBeUndefined()
+  })
+
   test.each([
-    ['123456789--a', 123456789],
-    ['1234567890--a', undefined],
-    ['0--a', undefined],
-    ['01--a', undefined],
-    ['--a', undefined],
-    ['1--', undefined],
-    ['1-a', undefined],
-    ['x1--a', undefined],
-  ])('%s is of version %s', (host, version) => expect(parsePreviewHost(host)?.versionNumber).toBe(version))
+    ['1', { kind: 'number', versionNumber: 1 }],
+    ['123456789', { kind: 'number', versionNumber: 123_456_789 }],
+    ['1234567890', undefined],
+    ['0', undefined],
+    ['01', undefined],
+    ['12-abcdefgh2345', { kind: 'signed', versionNumber: 12, label: '12-abcdefgh2345' }],
+    ['12-abcdefgh234', undefined],
+    ['12-abcdefgh23456', undefined],
+    ['12-abcdefgh2389', undefined],
+    ['pr-12', { kind: 'name', name: 'pr-12' }],
+    ['a', { kind: 'name', name: 'a' }],
+    ['a'.repeat(40), { kind: 'name', name: 'a'.repeat(40) }],
+    ['a'.repeat(41), undefined],
+    ['pr-', undefined],
+    ['Pr', undefined],
+    ['-a', undefined],
+    ['12a', undefined],
+    ['xn', undefined],
+    ['', undefined],
+  ])('the label %s: %o', (label, read) => expect(readPreviewLabel(label)).toEqual(read))
+})
+
+test('a signed label has a number and 60 bits of its own for each version of each drop', () => {
+  const secrets = createSecrets('a test key of at least thirty-two characters')
+  const labels = ['st_1', 'st_2'].flatMap((id) => [1, 2, 12].map((number) => previewLabelOf(secrets, id, number)))
+  expect(new Set(labels).size).toBe(6)
+  for (const label of labels) expect(readPreviewLabel(label)?.kind).toBe('signed')
+  expect(isPreviewLabelOf(secrets, 'st_1', 1, labels[0]!)).toBe(true)
+  expect(isPreviewLabelOf(secrets, 'st_2', 1, labels[0]!)).toBe(false)
+  expect(isPreviewLabelOf(createSecrets('another key, with thirty-two characters'), 'st_1', 1, labels[0]!)).toBe(false)
+})
+
+test('a pass is for its drop, its host and its kind, until it ends', () => {
+  const secrets = createSecrets('a test key of at least thirty-two characters')
+  const made = { kind: 'entry', siteId: 'st_1', host: 'pr--a.test', expiresAt: 1_800_000_000_000 } as const
+  const pass = makePass(secrets, made)
+  const wanted = { kind: 'entry', siteId: 'st_1', host: 'pr--a.test', now: 1_799_999_999_999 } as const
+  expect(isPass(secrets, pass, wanted)).toBe(true)
+  for (const other of [
+    { siteId: 'st_2' },
+    { host: 'pr--b.test' },
+    { kind: 'visit' as const },
+    { now: 1_800_000_000_000 },
+  ])
+    expect(isPass(secrets, pass, { ...wanted, ...other })).toBe(false)
+  expect(isPass(secrets, `9${pass.slice(1)}`, wanted)).toBe(false)
+  expect(isPass(secrets, '', wanted)).toBe(false)
 })
 
 test.each([

@@ -28,6 +28,14 @@ const live: SiteFacts = {
   name: '',
   title: '',
   password_hash: null,
+  keep_old_files_days: null,
+  previews: 'link',
+  served_manifest_hash: null,
+  served_for: null,
+  kept_files: 0,
+  kept_bytes: 0,
+  kept_until: null,
+  kept_ends_at: null,
   password_generation: 0,
   access_until: null,
   access_requests: true,
@@ -354,7 +362,7 @@ test.each([
   ['xn--mnchen-3ya', 'prefixed'],
   ['12--slug', 'prefixed'],
   ['123--slug', 'prefixed'],
-  ['slug--two', undefined],
+  ['slug--two', 'prefixed'],
   ['-slug', 'invalid'],
 ])('the slug %s: %s', (slug, problem) => {
   expect(slugProblem(slug)).toBe(problem)

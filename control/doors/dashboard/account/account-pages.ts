@@ -28,6 +28,7 @@ import { nameOf } from '../parts/words.ts'
 import { organisationRoutes } from './organisation-pages.ts'
 import { planRoutes } from './plan-pages.ts'
 import { waysInRoutes } from './ways-in-pages.ts'
+import { webhookPageRoutes } from './webhook-pages.ts'
 
 const DAY_SECONDS = DAY_MS / SECOND_MS
 
@@ -42,6 +43,7 @@ export function accountRoutes(services: DashboardServices, handlers: Handlers): 
     ...sessionRoutes(services, handlers),
     ...tokenRoutes(services, handlers),
     ...appRoutes(services, handlers),
+    ...webhookPageRoutes(services, handlers),
     ...organisationRoutes(services, handlers),
     ...planRoutes(services, handlers),
     ...logRoutes(services, handlers),

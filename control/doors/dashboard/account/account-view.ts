@@ -20,6 +20,7 @@ const SECTIONS = {
   '/sessions': 'Sessions',
   '/tokens': 'API tokens',
   '/apps': 'Connected apps',
+  '/webhooks': 'Webhooks',
   '/organisation': 'Organisation',
   '/plan': 'Plan and usage',
   '/log': 'Audit log',

@@ -54,6 +54,12 @@ const DEEDS: Readonly<Record<AuditAction, (facts: Facts) => string>> = {
   'site.updated': ({ drop, fact }) => `Changed ${settingsInWords(fact('fields'))} of ${drop}`,
   'site.published': ({ drop, fact }) => `Published version ${fact('version')} of ${drop}`,
   'site.promoted': ({ drop, fact }) => `Made version ${fact('version')} of ${drop} live again`,
+  'preview.published': ({ drop, fact }) =>
+    `Published version ${fact('version')} of ${drop} to the preview ${fact('name')}`,
+  'preview.removed': ({ drop, fact }) => `Removed the preview ${fact('name')} of ${drop}`,
+  'webhook.created': ({ fact }) => `Added a webhook to ${fact('host')}`,
+  'webhook.deleted': ({ fact }) => `Deleted the webhook to ${fact('host')}`,
+  'webhook.rotated': ({ fact }) => `Replaced the secret of the webhook to ${fact('host')}`,
   'site.deleted': ({ drop }) => `Deleted ${drop}`,
   'site.chosen': () => 'Chose the drops that stay live',
   'site.removed': ({ drop }) => `Removed ${drop} for good, after it had expired`,

@@ -1,5 +1,9 @@
 /** `/sites`: the list, a new drop, publishing, versions, views. */
-import { DAY_MS } from '../../../../shared/running/clock.ts'
+import { parseAuthority } from '../../../../shared/http/hosts.ts'
+import { safeNext } from '../../../../shared/http/safe-next.ts'
+import { DAY_MS, MINUTE_MS } from '../../../../shared/running/clock.ts'
+import { makePass } from '../../../../shared/secrets/previews.ts'
+import { addressOf } from '../../../../shared/settings/settings.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { fileKindOf, isPageFormat } from '../../../../shared/content/upload-kind.ts'
 import { decodeText } from '../../../drops/publishing/files/text-encoding.ts'
@@ -38,7 +42,13 @@ interface OfSite {
 }
 
 export function sitesRoutes(services: DashboardServices, handlers: Handlers): Route[] {
-  return [...listRoutes(services, handlers), ...publishRoutes(services, handlers), ...versionRoutes(services, handlers)]
+  return [
+    ...listRoutes(services, handlers),
+    ...publishRoutes(services, handlers),
+    ...versionRoutes(services, handlers),
+    ...previewRoutes(services, handlers),
+    ...passRoutes(services, handlers),
+  ]
 }
 
 function listRoutes(services: DashboardServices, handlers: Handlers): Route[] {
@@ -190,16 +200,50 @@ function publishRoutes(services: DashboardServices, handlers: Handlers): Route[]
   ]
 }
 
+/** A preview's host gets this long to take the entry over. */
+const ENTRY_MS = MINUTE_MS
+
+/** The way of a member into a preview that is for members: over this host, where they are signed in, and back. */
+function passRoutes({ sites, clock, secrets, config }: DashboardServices, handlers: Handlers): Route[] {
+  return [
+    handlers.accountPage('/sites/:id/pass', async ({ request, actor, params }) => {
+      const { id } = await sites.get(actor, params.id)
+      const host = parseAuthority(request.query.get('host') ?? '')
+      if (host === undefined || !host.endsWith(`.${config.sitesDomain}`)) throw errors.notFound('preview')
+      const pass = makePass(secrets, { kind: 'entry', siteId: id, host, expiresAt: clock.now() + ENTRY_MS })
+      const next = encodeURIComponent(safeNext(request.query.get('next'), '/'))
+      return seeOther(`${addressOf(config, host)}/.dropway/member?pass=${pass}&next=${next}`)
+    }),
+  ]
+}
+
 const PROMOTE_FORM = { on: '/sites/:id/versions/:version', verified: true } as const
 
-function versionRoutes({ sites, versions, clock }: DashboardServices, handlers: Handlers): Route[] {
+function previewRoutes({ previews }: DashboardServices, handlers: Handlers): Route[] {
+  const form = { on: '/sites/:id/versions', verified: true } as const
+  return [
+    handlers.accountForm('/sites/:id/previews/:name/promote', form, async ({ actor, params }) => {
+      await previews.promote(actor, params.id, params.name)
+      return seeOther(`/sites/${params.id}/versions?done=promoted`)
+    }),
+    handlers.accountForm('/sites/:id/previews/:name/remove', form, async ({ actor, params }) => {
+      await previews.remove(actor, params.id, params.name)
+      return seeOther(`/sites/${params.id}/versions?done=preview-removed`)
+    }),
+  ]
+}
+
+function versionRoutes({ sites, versions, previews, clock }: DashboardServices, handlers: Handlers): Route[] {
   return [
     handlers.accountPage('/sites/:id/versions', async ({ request, viewer, actor, params: { id } }) => {
       const [site, list] = await Promise.all([sites.get(actor, id), versions.history(actor, id)])
+      const named = await previews.list(actor, id)
       const { query } = request
       return siteVersionsPage(viewer, {
         site,
         versions: list,
+        previews: named,
+        flash: flashOf(request).flash,
         kept: plans[actor.plan].versionsKept,
         isPromoted: query.get('done') === 'promoted',
         before: list.find((version) => version.version_id === query.get('before') && !version.live),

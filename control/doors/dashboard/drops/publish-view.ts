@@ -1,4 +1,5 @@
 /** Publishing to one drop, and what the last publish had to say. */
+import { MAX_PREVIEW_NAME_CHARS } from '../../../../shared/http/hosts.ts'
 import { MAX_MESSAGE_CHARS } from '../../../../shared/contracts/limits.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import type { Changes, PublishReport, ApiSite, VersionEntry } from '../../../drops/sites/schemas.ts'
@@ -60,12 +61,28 @@ export function sitePublishPage(viewer: AccountViewer, view: SitePublish): Page 
         ${edited && html`<input type="hidden" name="if_version" value="${edited.version}">`}
         ${publishFields(form, {
           ...(edited && { edited }),
-          extra: form.text({
+          extra: html`${form.text({
             name: 'message',
             label: 'Message',
             maxlength: MAX_MESSAGE_CHARS,
             hint: 'Optional: what changed, for the list of versions.',
-          }),
+          })}
+            ${form.text({
+              name: 'preview',
+              label: 'Preview',
+              maxlength: MAX_PREVIEW_NAME_CHARS,
+              verbatim: true,
+              hint: 'Optional: a name such as new-header. Then it does not go live, but is shown at an address of that name.',
+            })}
+            ${
+              live &&
+              form.check({
+                name: 'purge',
+                label: 'Also remove everything older',
+                hint: 'Former versions, their previews, and their files that open tabs still find. For content that must not stay public.',
+                checked: false,
+              })
+            }`,
         })}
       </form>
     `,
@@ -94,6 +111,16 @@ function liveCard(viewer: AccountViewer, view: SitePublish, live: VersionEntry):
             isEditable &&
             !edited &&
             html`<p class="cluster"><a class="button small" href="/sites/${site.id}?edit#publish">Edit the page</a></p>`
+          }
+          ${
+            site.kept.until !== null &&
+            html`
+              <p class="small soft">
+                ${countInWords(site.kept.files, 'file')} of former versions
+                ${site.kept.files === 1 ? 'stays' : 'stay'} reachable until ${site.kept.until.slice(0, 10)}, for tabs
+                that are open.
+              </p>
+            `
           }
           ${reportList(live.report)}
         </div>

@@ -1,5 +1,6 @@
 /** Settings of a drop, one small form each, and its end. */
 import { z } from 'zod'
+import { previewAccesses } from '../../../drops/sites/rules.ts'
 import { analyticsSchema, type Analytics } from '../../../../shared/contracts/analytics.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { parse } from '../../../ground/http/api.ts'
@@ -33,6 +34,13 @@ const CARDS: Readonly<Record<string, Card>> = {
   password: {
     patch: (form) => ({ password: isCleared(form) ? null : requirePassword(form.get('password')) }),
     done: (form) => (isCleared(form) ? 'password-removed' : 'password-set'),
+  },
+  'old-files': {
+    patch: (form) => ({
+      keep_old_files_days: daysOf(form.get('keep_old_files_days')),
+      previews: parse(z.enum(previewAccesses), form.get('previews')),
+    }),
+    done: () => 'saved',
   },
   analytics: { patch: (form) => ({ analytics: analyticsOf(form) }), done: () => 'saved' },
 }
@@ -99,6 +107,15 @@ export function siteSettingsRoutes(
       },
     ),
   ]
+}
+
+/** Empty: as the service has it. */
+function daysOf(text: string | null): number | null {
+  const said = (text ?? '').trim()
+  if (said === '') return null
+  const days = /^\d{1,3}$/.test(said) ? Number(said) : Number.NaN
+  if (!(days <= 365)) throw errors.invalidRequest('keep_old_files_days: enter a number from 0 to 365, or nothing.')
+  return days
 }
 
 const WORKFLOW_FIELDS = ['provider', 'repository', 'workflow', 'branch', 'environment'] as const

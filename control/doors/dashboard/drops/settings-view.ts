@@ -33,6 +33,7 @@ export function siteSettingsPage(viewer: Viewer, view: SiteSettings): Page {
     scripts: ['address'],
     body: html`${card(formOf('general'), 'General', (form) => general(form, view))}
       ${card(formOf('behaviour'), 'Behaviour', (form) => behaviour(form, site))}
+      ${card(formOf('old-files'), 'Former versions', (form) => formerVersions(form, site))}
       ${
         allowed.password || site.has_password
           ? passwordCard(formOf('password'), site)
@@ -52,7 +53,7 @@ export function siteSettingsPage(viewer: Viewer, view: SiteSettings): Page {
 }
 
 function card(form: PageForm, title: string, fields: (form: PageForm) => Html): Html {
-  const id = `${title.toLowerCase()}-title`
+  const id = `${title.toLowerCase().replaceAll(' ', '-')}-title`
   return html`
     <form class="card" method="post" action="${form.action}" aria-labelledby="${id}">
       <h2 id="${id}">${title}</h2>
@@ -105,6 +106,33 @@ function behaviour(form: PageForm, site: ApiSite): Html {
       hint: 'Only while it is live and without a password.',
       checked: site.gallery,
     })}`
+}
+
+function formerVersions(form: PageForm, site: ApiSite): Html {
+  return html`
+    <p class="soft">
+      A tab that was opened before you publish goes on asking for the files of its version. Scripts, styles, images
+      and everything else that is no page stay reachable for a while, unless the new version has something at their
+      address.
+    </p>
+    ${form.text({
+      name: 'keep_old_files_days',
+      label: 'Days that old files stay reachable',
+      value: site.keep_old_files_days === null ? '' : String(site.keep_old_files_days),
+      hint: '0 to 365; 0 ends it at once. Empty: as usual here.',
+    })}
+    ${form.select({
+      name: 'previews',
+      label: 'Who may see previews',
+      value: site.previews,
+      options: [
+        ['link', 'Whoever has the address'],
+        ['members', 'Members of this organisation'],
+        ['off', 'No one'],
+      ],
+      hint: 'Former versions and named previews have addresses of their own. A password protects them too.',
+    })}
+  `
 }
 
 function passwordCard(form: PageForm, site: ApiSite): Html {

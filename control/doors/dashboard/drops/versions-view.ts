@@ -1,6 +1,6 @@
 /** Every retained version, newest first; one click away from being live, after a look at what that changes. */
 import { html, type Html } from '../../../../shared/pages/html.ts'
-import type { ApiSite, Changes, VersionEntry } from '../../../drops/sites/schemas.ts'
+import type { ApiPreview, ApiSite, Changes, VersionEntry } from '../../../drops/sites/schemas.ts'
 import type { Comparison, PastVersion } from '../../../drops/sites/versions/comparison.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
 import { reportList, sourceInWords } from './publish-view.ts'
@@ -12,6 +12,8 @@ import { countInWords, spoken, timeAgo } from '../parts/words.ts'
 export interface SiteVersions {
   readonly site: ApiSite
   readonly versions: readonly PastVersion[]
+  readonly previews: readonly ApiPreview[]
+  readonly flash: Page['flash']
   readonly kept: number
   /** A version was just made live. */
   readonly isPromoted: boolean
@@ -22,8 +24,8 @@ export interface SiteVersions {
 
 export function siteVersionsPage(viewer: Viewer, view: SiteVersions): Page {
   return sitePage(view.site, '/versions', {
-    flash: promoted(viewer, view),
-    body:
+    flash: promoted(viewer, view) ?? view.flash,
+    body: html`${
       view.versions.length === 0
         ? html`
           <div class="empty">
@@ -37,6 +39,7 @@ export function siteVersionsPage(viewer: Viewer, view: SiteVersions): Page {
             Your plan keeps the last ${view.kept}. Going back is a publish too, so you can always go forward
             again.
           </p>
+          ${keptNote(view.site)}
           <table class="table stacked">
             <caption class="visually-hidden">Versions</caption>
             <thead>
@@ -49,8 +52,83 @@ export function siteVersionsPage(viewer: Viewer, view: SiteVersions): Page {
             </thead>
             <tbody>${view.versions.map((version) => row(viewer, view, version))}</tbody>
           </table>
-        `,
+        `
+    }
+      ${previewsSection(viewer, view)}`,
   })
+}
+
+/** Versions at an address of their name, live or not. */
+function previewsSection(viewer: Viewer, { site, previews, now }: SiteVersions): Html {
+  return html`
+    <section class="stack" aria-labelledby="previews">
+      <h2 id="previews">Named previews</h2>
+      ${
+        previews.length === 0
+          ? html`<p class="soft">
+              None. <code>dropway deploy --preview pr-12</code>, or a name in the publish form, shows a version at an
+              address of its own before it goes live.
+            </p>`
+          : html`
+            <table class="table stacked">
+              <caption class="visually-hidden">Named previews</caption>
+              <thead>
+                <tr>
+                  <th scope="col">Name</th>
+                  <th scope="col">Published</th>
+                  <th scope="col">Until</th>
+                  <th scope="col" class="right">Actions</th>
+                </tr>
+              </thead>
+              <tbody>${previews.map((preview) => previewRow(viewer, site, preview, now))}</tbody>
+            </table>
+          `
+      }
+    </section>
+  `
+}
+
+function previewRow(viewer: Viewer, site: ApiSite, preview: ApiPreview, now: number): Html {
+  const { name, url, live } = preview
+  const form = (deed: 'promote' | 'remove', words: string, tone: string): Html => html`
+    <form method="post" action="/sites/${site.id}/previews/${name}/${deed}">
+      ${csrfField(viewer)}
+      <button class="button small ${tone}">${words}${spoken(name)}</button>
+    </form>
+  `
+  return html`
+    <tr>
+      <th scope="row">
+        <strong>${name}</strong>${live && html` <span class="tag good">Live</span>`}${
+          preview.message !== '' && html`<br><span class="small soft">${preview.message}</span>`
+        }
+      </th>
+      <td>
+        ${timeAgo(preview.published_at, now)}<br>
+        <span class="small soft">version ${preview.version_number}, ${countInWords(preview.file_count, 'file')}</span>
+      </td>
+      <td><time datetime="${preview.expires_at}">${preview.expires_at.slice(0, 10)}</time></td>
+      <td class="right">
+        <div class="cluster">
+          ${url !== null && html`<a class="button small" href="${url}">Open${spoken(name)}</a>`}
+          ${!live && form('promote', 'Make live', '')} ${form('remove', 'Remove', '')}
+        </div>
+      </td>
+    </tr>
+  `
+}
+
+/** What tabs that were open before a publish still find. */
+function keptNote({ id, kept }: ApiSite): Html | undefined {
+  if (kept.until === null) return undefined
+  return html`
+    <p class="notice">
+      ${countInWords(kept.files, 'file')} of former versions (${bytesInWords(kept.bytes)})
+      ${kept.files === 1 ? 'stays' : 'stay'} reachable until
+      <time datetime="${kept.until}">${kept.until.slice(0, 10)}</time>, so that tabs which are still open keep
+      working. <a href="/sites/${id}#publish">Publish</a> with “also remove everything older” to end that.
+    </p>
+  `
 }
 
 /** Says which version is live now, with the way back to the one before. */

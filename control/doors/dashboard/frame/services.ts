@@ -22,6 +22,9 @@ import type { Passkeys } from '../../../people/factors/passkeys.ts'
 import type { Publishers } from '../../../drops/publishers/publishers.ts'
 import type { Publishing } from '../../../drops/publishing/contract.ts'
 import type { Sites } from '../../../drops/sites/sites.ts'
+import type { Webhooks } from '../../../drops/webhooks/webhooks.ts'
+import type { Previews } from '../../../drops/sites/kept/previews.ts'
+import type { Secrets } from '../../../../shared/secrets/secrets.ts'
 import type { Uploads } from '../../../drops/sites/uploads/uploads.ts'
 import type { Versions } from '../../../drops/sites/versions/versions.ts'
 import type { AccessRequests } from '../../../drops/visiting/requests.ts'
@@ -66,6 +69,9 @@ export interface DashboardServices {
     Versions,
     'publish' | 'publishNew' | 'list' | 'history' | 'promote' | 'changes' | 'compare' | 'liveManifest'
   >
+  readonly previews: Pick<Previews, 'list' | 'promote' | 'remove'>
+  readonly secrets: Pick<Secrets, 'sign'>
+  readonly webhooks: Webhooks
   readonly uploads: Pick<Uploads, 'requireWelcome'>
   readonly publishing: Pick<Publishing, 'receive' | 'readBlob' | 'renderMarkdown'>
   readonly anonymous: Pick<

@@ -28,6 +28,7 @@ const ROWS: readonly (readonly [label: string, value: (plan: Plan, lifetimes: Li
   ['Size per upload', (plan) => bytesInWords(plan.uploadBytes)],
   ['Storage', (plan) => (Number.isFinite(plan.storageBytes) ? bytesInWords(plan.storageBytes) : '–')],
   ['Versions kept per drop', (plan) => (plan.name === 'anonymous' ? '–' : plan.versionsKept)],
+  ['Named previews per drop', (plan) => (plan.namedPreviews === 0 ? '–' : plan.namedPreviews)],
   ['Lifetime', lifetimeInWords],
   ['Folders and .zip', (plan) => yesNo(plan.bundles)],
   ['Custom domains', (plan) => (plan.customDomains === 0 ? '–' : plan.customDomains)],

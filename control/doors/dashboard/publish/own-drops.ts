@@ -1,6 +1,8 @@
 /** Publishing by hand to drops of an account: what the forms of the dashboard and of the front page do. */
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { MAX_MESSAGE_CHARS } from '../../../../shared/contracts/limits.ts'
+import { parse } from '../../../ground/http/api.ts'
+import { previewName } from '../../../drops/sites/schemas.ts'
 import { plans } from '../../../ground/terms/plans.ts'
 import type { AccountRequest } from '../frame/callers.ts'
 import type { Handlers } from '../frame/handlers.ts'
@@ -46,10 +48,15 @@ export function createOwnPublishing(
       const { live_version_id: before } = await sites.get(asked.actor, siteId)
       const prepared = await receive(asked, fields)
       if (!prepared) throw errors.invalidRequest('Choose files, or paste some text first.')
+      const named = (fields.get('preview') ?? '').trim()
+      const preview = named === '' ? undefined : parse(previewName, named)
       await versions.publish(asked.actor, siteId, prepared, {
+        preview,
         message: (fields.get('message') ?? '').slice(0, MAX_MESSAGE_CHARS),
         ...ifVersionOf(fields),
+        purge: fields.has('purge') ? 'older' : undefined,
       })
+      if (preview !== undefined) return `/sites/${siteId}/versions?done=preview-published#previews`
       return `/sites/${siteId}?done=published${before === null ? '' : `&before=${before}`}`
     },
   }

@@ -7,6 +7,7 @@ import type { ControlConfig } from '../../../ground/config.ts'
 import type { Sql } from '../../../ground/database/sql.ts'
 import type { RoutingTransaction } from '../../../ground/routing/changes.ts'
 import { setDomainWanted, setRoute, type NewRoute } from '../../../ground/routing/outbox.ts'
+import { tellWebhooks, type WebhookEvent } from '../../../ground/routing/webhook-outbox.ts'
 import type { DomainNotices } from '../notices.ts'
 import * as queries from '../queries.ts'
 import type { DomainChanges, DomainRow } from '../queries.ts'
@@ -185,6 +186,12 @@ export async function apply(
   return mustWait ? { domain: row, decision, advice } : undefined
 }
 
+/** What webhooks hear when a domain comes into this state. */
+const TOLD_STATES: ReadonlyMap<rules.DomainState, WebhookEvent> = new Map([
+  ['active', 'domain.ready'],
+  ['failing', 'domain.failing'],
+])
+
 /** Writes a state that people see, and when the domain is looked at next. */
 export async function show(
   { clock, config }: MovesContext,
@@ -193,6 +200,9 @@ export async function show(
   decision: rules.Decision,
   advice: DomainChanges,
 ): Promise<void> {
+  const told = TOLD_STATES.get(decision.state)
+  if (told !== undefined && decision.state !== row.state)
+    await tellWebhooks(tx, { type: told, siteId: row.site_id, at: new Date(clock.now()) })
   const checks = checksInARow(row, decision)
   const ageMs = clock.now() - row.created_at.getTime()
   const pause = rules.pauseBeforeNextCheck(decision, checks, ageMs, config.domainCheckMs)

@@ -111,7 +111,7 @@ function secretWarnings(list: WarningList, secrets: readonly SecretFile[]): void
   for (const { path, what } of secrets)
     list.add('public_secret', path, () => ({
       path,
-      message: `${quotePath(path)} looks like ${what}, and everyone can read it now. Publish again without it, and replace what it holds.`,
+      message: `${quotePath(path)} looks like ${what}, and everyone can read it now. Publish again without it and with purge, which removes older versions and what open tabs still find of them, and replace what it holds.`,
     }))
 }
 

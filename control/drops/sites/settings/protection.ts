@@ -6,6 +6,7 @@ import { errors } from '../../../../shared/contracts/errors.ts'
 import { hashPassword, verifyPassword } from '../../../../shared/secrets/password.ts'
 import { plans, type PlanName } from '../../../ground/terms/plans.ts'
 import type { Sql } from '../../../ground/database/sql.ts'
+import { endKept } from '../kept/kept-files.ts'
 import { updateSite } from '../queries.ts'
 import type { SiteFacts } from '../rules.ts'
 
@@ -43,5 +44,7 @@ export async function writePassword(sql: Sql, site: SiteFacts, wanted: WantedPas
   if (wanted.hash === wanted.before && wanted.before === site.password_hash) return false
   const changes = { password_hash: wanted.hash, password_generation: site.password_generation + 1 }
   await updateSite(sql, site.id, changes, now)
+  // What was public a moment ago and is no part of the live version does not wait behind the password.
+  if (site.password_hash === null) await endKept(sql, site.id, now)
   return true
 }

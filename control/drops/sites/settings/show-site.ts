@@ -37,6 +37,9 @@ export function showSite(
     updated_at: site.updated_at.toISOString(),
     published_at: site.published_at?.toISOString() ?? null,
     views_30d: views,
+    previews: site.previews,
+    keep_old_files_days: site.keep_old_files_days,
+    kept: { files: site.kept_files, bytes: site.kept_bytes, until: site.kept_until?.toISOString() ?? null },
   }
 }
 

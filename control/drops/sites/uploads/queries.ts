@@ -1,5 +1,6 @@
 import { jsonb, type Sql } from '../../../ground/database/sql.ts'
 import type { AccessInput } from '../../viewers/access.ts'
+import type { Purge } from '../schemas.ts'
 
 export interface UploadRow {
   id: string
@@ -9,6 +10,8 @@ export interface UploadRow {
   if_version: number | null
   spa_fallback: boolean | null
   allow_secrets: boolean
+  purge: Purge | null
+  preview: string | null
   /** What the publish says about who may see the drop. */
   access: AccessInput | null
   expires_at: Date
@@ -52,7 +55,7 @@ export async function findOpenUpload(
   now: Date,
 ): Promise<UploadRow | undefined> {
   const [upload] = await sql<UploadRow[]>`
-    select id, site_id, user_id, message, if_version, spa_fallback, allow_secrets, access, expires_at from uploads
+    select id, site_id, user_id, message, if_version, spa_fallback, allow_secrets, purge, preview, access, expires_at from uploads
     where id = ${uploadId} and site_id = ${siteId} and expires_at > ${now}`
   return upload
 }

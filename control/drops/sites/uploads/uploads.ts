@@ -33,6 +33,7 @@ import type { SiteFacts } from '../rules.ts'
 import type {
   Changes,
   CheckUpload,
+  Purge,
   StartedUpload,
   StartUpload,
   UploadCheck,
@@ -187,6 +188,8 @@ function createUploadStart({
             if_version: wanted.if_version ?? null,
             spa_fallback: wanted.spa_fallback ?? null,
             allow_secrets: wanted.allow_secrets ?? false,
+            purge: purgeOf(wanted.purge),
+            preview: wanted.preview ?? null,
             access: accessOfUpload(wanted),
             expires_at: expiresAt,
           },
@@ -371,6 +374,8 @@ function createUploadFinish(deps: UploadsDependencies): Pick<Uploads, 'finish'> 
           ...(upload.access === null ? {} : { access: upload.access }),
           ...(upload.if_version === null ? {} : { ifVersion: upload.if_version }),
           ...(upload.spa_fallback === null ? {} : { spaFallback: upload.spa_fallback }),
+          purge: upload.purge ?? undefined,
+          preview: upload.preview ?? undefined,
         }
         // One transaction: an upload is published once, even if asked for twice and whenever control is killed.
         return await versions.publish(actor, siteId, prepared, options, {
@@ -385,6 +390,11 @@ function createUploadFinish(deps: UploadsDependencies): Pick<Uploads, 'finish'> 
       }
     },
   }
+}
+
+function purgeOf(wanted: StartUpload['purge']): Purge | null {
+  if (wanted === 'all') return 'all'
+  return wanted ? 'older' : null
 }
 
 async function requireUpload(

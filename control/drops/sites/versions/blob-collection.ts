@@ -2,6 +2,7 @@
 import { DAY_MS, type Clock } from '../../../../shared/running/clock.ts'
 import type { Pool } from '../../../ground/database/sql.ts'
 import type { Publishing } from '../../publishing/contract.ts'
+import { deleteEndedKeptBlobs } from '../kept/queries.ts'
 import { deleteEndedSpans, referencedBlobs } from '../queries.ts'
 
 /** A blob that nothing references is kept this long: an upload that is still under way may be about to name it. */
@@ -23,6 +24,7 @@ export function createBlobCollection({ sql, clock, publishing }: BlobCollectionD
     async run() {
       const now = clock.now()
       await deleteEndedSpans(sql, new Date(now))
+      await deleteEndedKeptBlobs(sql, new Date(now))
       return publishing.collectGarbage({
         isReferenced: (hashes) => referencedBlobs(sql, hashes, new Date(now)),
         graceMs: BLOB_GRACE_MS,

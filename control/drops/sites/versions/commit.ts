@@ -2,19 +2,23 @@
 import type { Clock } from '../../../../shared/running/clock.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { newId } from '../../../../shared/contracts/ids.ts'
+import { quotePath } from '../../../../shared/values/quoted-path.ts'
 import { bytesInWords } from '../../../../shared/values/sizes.ts'
 import type { WorkflowRun } from '../../../ground/actor.ts'
 import { plans, type PlanName } from '../../../ground/terms/plans.ts'
-import type { ControlConfig } from '../../../ground/config.ts'
 import { inOrder, type Sql } from '../../../ground/database/sql.ts'
 import type { RoutingTransaction } from '../../../ground/routing/changes.ts'
 import type { AccessInput } from '../../viewers/access.ts'
 import type { PreparedVersion } from '../../publishing/contract.ts'
 import * as queries from '../queries.ts'
 import type { RefreshRoutes } from '../routing.ts'
-import type { SiteFacts } from '../rules.ts'
-import type { ApiVersion, PublishReport } from '../schemas.ts'
-import { showVersion } from './show-version.ts'
+import type { RetainedVersion, SiteFacts } from '../rules.ts'
+import { NOTHING_KEPT, type KeptSummary } from '../../publishing/manifest/kept-files.ts'
+import type { Replaced, SiteKeptFiles } from '../kept/kept-files.ts'
+import { nameVersion } from '../kept/naming.ts'
+import { deletePreview, listPreviews, type PreviewRow } from '../kept/queries.ts'
+import type { ApiVersion, PublishReport, Purge } from '../schemas.ts'
+import { showVersion, type AddressConfig } from './show-version.ts'
 
 export interface PublishOptions {
   readonly message?: string | undefined
@@ -23,6 +27,10 @@ export interface PublishOptions {
   readonly spaFallback?: boolean
   /** Visitors must enter it from this version on: the content is never public in between. */
   readonly password?: string | undefined
+  /** Everything older goes with it. */
+  readonly purge?: Purge | undefined
+  /** The name of a preview, instead of going live. */
+  readonly preview?: string | undefined
   /** The run of a workflow that publishes. */
   readonly source?: WorkflowRun | undefined
   /** Who may see it from this version on; written in the same transaction. */
@@ -30,9 +38,12 @@ export interface PublishOptions {
 }
 
 /** What a publish or a promotion took the place of. */
-export interface Before extends Pick<SiteFacts, 'live_version_id' | 'title' | 'published_at' | 'spa_fallback'> {
-  /** The version that retention dropped. */
-  readonly dropped: string | undefined
+export interface Before {
+  readonly site: SiteFacts
+  /** The versions that retention or a purge dropped. */
+  readonly dropped: readonly string[]
+  /** Named previews that a purge removed. */
+  readonly previews: readonly PreviewRow[]
 }
 
 /**
@@ -50,13 +61,18 @@ export type CommitVersion = (
 export interface CommitDependencies {
   clock: Clock
   refreshRoutes: RefreshRoutes
-  config: Pick<ControlConfig, 'sitesDomain' | 'publicPort'>
+  keptFiles: Pick<SiteKeptFiles, 'replace'>
+  config: AddressConfig
 }
 
-export function createCommit({ clock, refreshRoutes, config }: CommitDependencies): CommitVersion {
+export function createCommit({ clock, refreshRoutes, keptFiles, config }: CommitDependencies): CommitVersion {
   return async (tx, site, prepared, by, options) => {
     const now = new Date(clock.now())
-    await requireLiveVersion(tx, site, options.ifVersion)
+    const live = await liveVersionOf(tx, site)
+    requireLiveVersion(live, options.ifVersion)
+    const { preview = null } = options
+    if (preview !== null && options.purge !== undefined)
+      throw errors.invalidRequest('purge goes with a publish that goes live, not with a preview.')
     const version = {
       id: newId('v', clock.now()),
       site_id: site.id,
@@ -68,9 +84,23 @@ export function createCommit({ clock, refreshRoutes, config }: CommitDependencie
       title: prepared.title,
       created_by: by,
       created_at: now,
+      is_preview: preview !== null,
       source: options.source ?? null,
     }
-    const report = reportFor(prepared.report, options.spaFallback ?? site.spa_fallback)
+    const isClientRouted = options.spaFallback ?? site.spa_fallback
+    const report = reportFor(prepared.report, isClientRouted)
+    if (preview !== null) {
+      await queries.insertVersion(tx, version, report, prepared.blobs)
+      await nameVersion(tx, site, preview, version.id, now)
+      await queries.updateSite(tx, site.id, { next_version_number: version.number + 1 }, now)
+      await refreshRoutes(tx, site.id)
+      const before = { site, dropped: [], previews: [] }
+      return {
+        version: showVersion(config, site, { ...version, report }, preview),
+        addedBytes: version.byte_size,
+        before,
+      }
+    }
     const changes = {
       live_version_id: version.id,
       next_version_number: version.number + 1,
@@ -85,18 +115,42 @@ export function createCommit({ clock, refreshRoutes, config }: CommitDependencie
       () =>
         queries.recordPublish(tx, { site_id: site.id, version_id: version.id, kind: 'upload', user_id: by, at: now }),
     )
+    const { versions: purged, previews } = await purge(tx, version, options.purge, now)
+    const replaced = await keptFiles.replace(tx, { site, version: live }, { purge: options.purge !== undefined })
+    const told = withReplaced(report, replaced)
+    if (told !== report) await queries.setReport(tx, version.id, told)
     await refreshRoutes(tx, site.id)
+    const gone = [...(dropped ? [dropped] : []), ...purged]
     return {
-      version: showVersion(config, site, { ...version, report }),
-      addedBytes: version.byte_size - (dropped?.byte_size ?? 0),
-      before: { ...site, dropped: dropped?.id },
+      version: showVersion(config, site, { ...version, report: told }),
+      addedBytes: version.byte_size - gone.reduce((sum, { byte_size }) => sum + byte_size, 0),
+      before: { site, dropped: gone.map(({ id }) => id), previews },
     }
   }
 }
 
-async function requireLiveVersion(tx: Sql, site: SiteFacts, ifVersion: number | undefined): Promise<void> {
+/** Everything older than this version; resolves to what went. */
+async function purge(
+  tx: Sql,
+  { id, site_id }: Pick<queries.VersionRow, 'id' | 'site_id'>,
+  what: Purge | undefined,
+  now: Date,
+): Promise<{ versions: { id: string; byte_size: number }[]; previews: PreviewRow[] }> {
+  if (what === undefined) return { versions: [], previews: [] }
+  const named = await listPreviews(tx, site_id)
+  if (what === 'all') for (const preview of named) await deletePreview(tx, preview, now)
+  const staying = what === 'all' ? [] : named.map(({ version_id }) => version_id)
+  const versions = await queries.dropOlderVersions(tx, site_id, [id, ...staying], now)
+  return { versions, previews: what === 'all' ? named : [] }
+}
+
+async function liveVersionOf(tx: Sql, site: SiteFacts): Promise<RetainedVersion | undefined> {
+  if (site.live_version_id === null) return undefined
+  return (await queries.retainedVersions(tx, site.id)).find((version) => version.id === site.live_version_id)
+}
+
+function requireLiveVersion(live: RetainedVersion | undefined, ifVersion: number | undefined): void {
   if (ifVersion === undefined) return
-  const live = (await queries.retainedVersions(tx, site.id)).find((version) => version.id === site.live_version_id)
   const number = live?.number ?? 0
   if (number !== ifVersion)
     throw errors.versionChanged(`Version ${number} is live, not ${ifVersion}. Look at it, then publish again.`)
@@ -124,7 +178,8 @@ export async function requireStorage(
   const { bytes } = await queries.uploadsUnderWay(sql, orgId, now, pieces)
   const added = bytes + (furtherBytes ?? 0)
   if (furtherBytes !== undefined && added <= 0) return
-  if ((await queries.storedBytes(sql, orgId)) + added <= storageBytes) return
+  // What is kept of former versions makes room by itself, and refuses no publish.
+  if ((await queries.storedBytes(sql, orgId)).versions + added <= storageBytes) return
   const sending = bytes === 0 ? '' : ` ${bytesInWords(bytes)} are uploads under way, which end after 12 hours.`
   throw errors.planLimit(
     `Your plan stores ${storageBytes / 1_000_000} MB over all versions.${sending} Delete a drop, or upgrade.`,
@@ -135,6 +190,26 @@ export async function requireStorage(
 function reportFor({ warnings, blocked }: PreparedVersion['report'], isClientRouted: boolean): PublishReport {
   return {
     blocked: [...blocked],
+    kept: keptInReport(NOTHING_KEPT),
     warnings: warnings.filter((warning) => !isClientRouted || warning.code !== 'missing_page'),
   }
+}
+
+/** As many as a person reads. */
+const MAX_UNHASHED_TOLD = 20
+
+/** The report with what is known once the version is live: what stays of former ones, and what open tabs will notice. */
+function withReplaced(report: PublishReport, { kept, unhashed }: Replaced): PublishReport {
+  if (kept.files === 0 && unhashed.length === 0) return report
+  const remarks = unhashed.slice(0, MAX_UNHASHED_TOLD).map((path) => ({
+    code: 'unhashed_asset',
+    path,
+    count: 1,
+    message: `${quotePath(path)} changed and its name did not: a tab that was open before gets the new file. Let your build put a hash into the names of scripts and styles.`,
+  }))
+  return { ...report, kept: keptInReport(kept), warnings: [...report.warnings, ...remarks] }
+}
+
+function keptInReport({ files, bytes, until }: KeptSummary): PublishReport['kept'] {
+  return { files, bytes, until: until === null ? null : new Date(until).toISOString() }
 }

@@ -3,14 +3,13 @@ import { errors } from '../../../../shared/contracts/errors.ts'
 import { MAX_BUNDLE_FILES } from '../../../../shared/contracts/limits.ts'
 import type { Manifest } from '../../../../shared/contracts/manifest.ts'
 import type { Actor } from '../../../ground/actor.ts'
-import type { ControlConfig } from '../../../ground/config.ts'
 import type { Pool, Sql } from '../../../ground/database/sql.ts'
 import type { TextChange, TextPair } from '../../publishing/comparison/compare-texts.ts'
 import type { Publishing } from '../../publishing/contract.ts'
 import * as queries from '../queries.ts'
 import type { Changes, VersionEntry } from '../schemas.ts'
 import type { Sites } from '../sites.ts'
-import { showSource, showVersion } from './show-version.ts'
+import { showSource, showVersion, type AddressConfig } from './show-version.ts'
 import { uploadedFiles } from './uploaded-files.ts'
 
 /** A drop's list of versions names this many promotions: enough to see who went back and forth. */
@@ -40,7 +39,7 @@ export interface ComparisonsDependencies {
   sql: Pool
   publishing: Pick<Publishing, 'readManifest' | 'compareTexts'>
   sites: Pick<Sites, 'requireOwn'>
-  config: Pick<ControlConfig, 'sitesDomain' | 'publicPort'>
+  config: AddressConfig
 }
 
 export interface Comparisons {
@@ -57,7 +56,7 @@ export interface Comparisons {
 export function createComparisons({ sql, publishing, sites, config }: ComparisonsDependencies): Comparisons {
   async function listed(actor: Actor, siteId: string): Promise<{ version: queries.VersionRow; entry: VersionEntry }[]> {
     const site = await sites.requireOwn(sql, actor, siteId)
-    const versions = await queries.listVersions(sql, siteId)
+    const versions = (await queries.listVersions(sql, siteId)).filter(({ is_preview }) => !is_preview)
     const promotions = await queries.listPromotions(sql, siteId, MAX_PROMOTIONS)
     return versions.map((version) => ({
       version,

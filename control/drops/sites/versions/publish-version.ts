@@ -6,14 +6,15 @@ import { recordAudit } from '../../../people/audit/audit.ts'
 import type { Clock } from '../../../../shared/running/clock.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { suffices, type Actor, type WorkflowRun } from '../../../ground/actor.ts'
-import type { ControlConfig } from '../../../ground/config.ts'
 import type { Pool, Sql } from '../../../ground/database/sql.ts'
 import { changeRoutes } from '../../../ground/routing/changes.ts'
+import { tellWebhooks } from '../../../ground/routing/webhook-outbox.ts'
 import type { PreparedVersion } from '../../publishing/contract.ts'
 import type { EnqueueMail } from '../../../ground/mail/mail.ts'
 import { accessModeOf, wantedAccess, type WantedAccess } from '../../viewers/access.ts'
 import { requireAccess, sharingBy, writeAccess } from '../settings/sharing-changes.ts'
 import { preparePassword, writePassword, type WantedPassword } from '../settings/protection.ts'
+import type { SiteKeptFiles } from '../kept/kept-files.ts'
 import * as queries from '../queries.ts'
 import type { RefreshRoutes } from '../routing.ts'
 import { stateOf, type SiteFacts } from '../rules.ts'
@@ -22,7 +23,7 @@ import type { WantedSite } from '../settings/reservation.ts'
 import type { Propagated, Sites } from '../sites.ts'
 import { requireStorage, type CommitVersion, type PublishOptions } from './commit.ts'
 import { requireRetained } from './comparison.ts'
-import { showVersion } from './show-version.ts'
+import { showVersion, type AddressConfig } from './show-version.ts'
 import type { PropagateOrTakeBack } from './take-back.ts'
 
 interface PublishVersionsDependencies {
@@ -30,7 +31,8 @@ interface PublishVersionsDependencies {
   clock: Clock
   refreshRoutes: RefreshRoutes
   sites: Pick<Sites, 'add' | 'lockOrganisation' | 'lockOwn' | 'requireOwn'>
-  config: Pick<ControlConfig, 'sitesDomain' | 'publicPort'>
+  config: AddressConfig
+  keptFiles: Pick<SiteKeptFiles, 'replace'>
   enqueueMail: EnqueueMail
   commit: CommitVersion
   propagate: PropagateOrTakeBack
@@ -83,7 +85,7 @@ export interface PublishVersions {
 }
 
 export function createPublishVersions(deps: PublishVersionsDependencies): PublishVersions {
-  const { sql, clock, refreshRoutes, sites, config, commit, propagate } = deps
+  const { sql, clock, refreshRoutes, sites, config, keptFiles, commit, propagate } = deps
 
   /** Creating a site, its password and its first version are one change, so that a refusal leaves nothing behind. */
   async function publishTo(
@@ -114,10 +116,15 @@ export function createPublishVersions(deps: PublishVersionsDependencies): Publis
         at: new Date(clock.now()),
         orgId: actor.orgId,
         actor,
-        action: 'site.published',
+        action: options.preview === undefined ? 'site.published' : 'preview.published',
         subject: site.id,
-        detail: { version: version.version_number },
+        detail: {
+          version: version.version_number,
+          ...(options.preview === undefined ? {} : { name: options.preview }),
+        },
       })
+      const type = options.preview === undefined ? 'drop.published' : 'preview.published'
+      await tellWebhooks(tx, { type, siteId: site.id, versionId: version.version_id, at: new Date(clock.now()) })
       return { siteId: site.id, version, created, before }
     })
     const { siteId, version, created, before } = published
@@ -159,6 +166,7 @@ export function createPublishVersions(deps: PublishVersionsDependencies): Publis
         requirePublishable(site, clock.now())
         const kept = await requireRetained(tx, siteId, versionId)
         const now = new Date(clock.now())
+        const live = (await queries.retainedVersions(tx, siteId)).find(({ id }) => id === site.live_version_id)
         await queries.updateSite(tx, siteId, { live_version_id: kept.id, title: kept.title, published_at: now }, now)
         await queries.recordPublish(tx, {
           site_id: siteId,
@@ -167,6 +175,8 @@ export function createPublishVersions(deps: PublishVersionsDependencies): Publis
           user_id: originOf(actor).by,
           at: now,
         })
+        await queries.markWasLive(tx, kept.id)
+        await keptFiles.replace(tx, { site, version: live }, { purge: false })
         await refreshRoutes(tx, siteId)
         await recordAudit(tx, {
           at: new Date(clock.now()),
@@ -176,7 +186,8 @@ export function createPublishVersions(deps: PublishVersionsDependencies): Publis
           subject: siteId,
           detail: { version: kept.number },
         })
-        return { version: showVersion(config, site, kept), before: { ...site, dropped: undefined } }
+        await tellWebhooks(tx, { type: 'drop.promoted', siteId, versionId: kept.id, at: now })
+        return { version: showVersion(config, site, kept), before: { site, dropped: [], previews: [] } }
       })
       const { version: value, before } = promoted
       return propagate({ value, changes }, { siteId, versionId, before }, async () => {})

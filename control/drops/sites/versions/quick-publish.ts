@@ -15,7 +15,7 @@ import { receiveContent, type Limits } from '../../publishing/intake/take-in.ts'
 import { wantedAccess, type AccessInput } from '../../viewers/access.ts'
 import { requirePasswordFeature } from '../settings/protection.ts'
 import type { SiteFacts } from '../rules.ts'
-import type { ApiSite, ApiVersion } from '../schemas.ts'
+import type { ApiSite, ApiVersion, Purge } from '../schemas.ts'
 import type { Propagated, Sites } from '../sites.ts'
 import { uploadedFiles } from './uploaded-files.ts'
 import type { PublishOptions } from './commit.ts'
@@ -44,6 +44,10 @@ interface QuickOptions {
   /** Number of the version that must be live. */
   readonly ifVersion?: number | undefined
   readonly message?: string | undefined
+  /** Everything older goes with it. */
+  readonly purge?: Purge | undefined
+  /** The name of a preview, instead of going live. */
+  readonly preview?: string | undefined
   /** Publishes files that look like secrets; otherwise they are refused. */
   readonly allowSecrets?: boolean | undefined
   /** Called with the number of files that are stored. */
@@ -144,6 +148,8 @@ export function createQuickPublish({
     const options: PublishOptions = {
       message: input.message,
       password: input.password,
+      purge: input.purge,
+      preview: input.preview,
       access: input.access,
       ...(ifVersion === undefined ? {} : { ifVersion }),
     }
@@ -164,7 +170,12 @@ export function createQuickPublish({
       base: live?.manifest_hash,
     }
     const prepared = await prepare(limits, { content, allowSecrets: edit.allowSecrets, progress: edit.progress })
-    const options = { message: edit.message, ifVersion: edit.ifVersion ?? live?.number ?? 0 }
+    const options = {
+      message: edit.message,
+      purge: edit.purge,
+      preview: edit.preview,
+      ifVersion: edit.ifVersion ?? live?.number ?? 0,
+    }
     const { value, pending } = await versions.publish(actor, siteId, prepared, options)
     return { value: { site: await sites.get(actor, siteId), version: value, created: false }, pending }
   }

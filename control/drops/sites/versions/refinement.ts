@@ -5,6 +5,7 @@ import type { Pool } from '../../../ground/database/sql.ts'
 import { changeRoutes, type Changed } from '../../../ground/routing/changes.ts'
 import type { Routing } from '../../../ground/routing/routing.ts'
 import type { Publishing } from '../../publishing/contract.ts'
+import type { SiteKeptFiles } from '../kept/kept-files.ts'
 import * as queries from '../queries.ts'
 import type { RefreshRoutes } from '../routing.ts'
 
@@ -19,6 +20,7 @@ export interface RefinementDependencies {
   log: Log
   routing: Pick<Routing, 'propagate'>
   refreshRoutes: RefreshRoutes
+  keptFiles: Pick<SiteKeptFiles, 'refit'>
   publishing: Pick<Publishing, 'compress' | 'refine'>
 }
 
@@ -71,7 +73,7 @@ async function recompressDue(
 }
 
 async function recompress(
-  { sql, publishing, refreshRoutes }: RefinementDependencies,
+  { sql, publishing, keptFiles, refreshRoutes }: RefinementDependencies,
   due: queries.UnrefinedVersion,
   step: Step,
 ): Promise<Changed<boolean>> {
@@ -80,7 +82,9 @@ async function recompress(
   return changeRoutes(sql, async (tx) => {
     await queries.lockSite(tx, due.site_id)
     await queries.markRefined(tx, due, step, refined)
-    if (refined) await refreshRoutes(tx, due.site_id)
-    return refined !== undefined
+    if (!refined) return false
+    await keptFiles.refit(tx, due.site_id)
+    await refreshRoutes(tx, due.site_id)
+    return true
   })
 }

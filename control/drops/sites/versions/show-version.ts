@@ -1,4 +1,6 @@
 import { previewHost, siteHost } from '../../../../shared/http/hosts.ts'
+import { previewLabelOf } from '../../../../shared/secrets/previews.ts'
+import { createSecrets } from '../../../../shared/secrets/secrets.ts'
 import { addressOf } from '../../../../shared/settings/settings.ts'
 import type { WorkflowRun } from '../../../ground/actor.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
@@ -6,13 +8,25 @@ import type { VersionRow } from '../queries.ts'
 import type { SiteFacts } from '../rules.ts'
 import type { ApiVersion, PublishReport, VersionEntry } from '../schemas.ts'
 
-/** A version as the API shows it. */
-export function showVersion(
+/** What addresses are made of. */
+export type AddressConfig = Pick<ControlConfig, 'sitesDomain' | 'publicPort' | 'secretKey'>
+
+export function previewAddressOf(
   config: Pick<ControlConfig, 'sitesDomain' | 'publicPort'>,
-  site: Pick<SiteFacts, 'slug'>,
-  version: Omit<VersionRow, 'created_by_email' | 'site_id' | 'created_at' | 'title' | 'source'>,
+  site: Pick<SiteFacts, 'id' | 'slug'>,
+  label: string,
+): string {
+  return addressOf(config, previewHost(label, site, config.sitesDomain))
+}
+
+/** A version as the API shows it. `preview`: the name that it was published to. */
+export function showVersion(
+  config: AddressConfig,
+  site: Pick<SiteFacts, 'id' | 'slug' | 'previews'>,
+  version: Omit<VersionRow, 'created_by_email' | 'site_id' | 'created_at' | 'title' | 'is_preview' | 'source'>,
+  preview: string | null = null,
 ): ApiVersion {
-  const preview = previewHost(version.number, site.slug, config.sitesDomain)
+  const label = preview ?? previewLabelOf(createSecrets(config.secretKey), site.id, version.number)
   return {
     version_id: version.id,
     version_number: version.number,
@@ -20,7 +34,8 @@ export function showVersion(
     file_count: version.file_count,
     message: version.message,
     url: addressOf(config, siteHost(site.slug, config.sitesDomain)),
-    preview_url: preview === undefined ? null : addressOf(config, preview),
+    preview_url: site.previews === 'off' ? null : previewAddressOf(config, site, label),
+    preview,
     report: readReport(version.report as StoredReport),
   }
 }
@@ -53,8 +68,11 @@ export function commitUrl({ provider, issuer, repository, commit }: WorkflowRun)
 interface StoredReport {
   readonly warnings: readonly (Omit<PublishReport['warnings'][number], 'count'> & { readonly count?: number })[]
   readonly blocked?: PublishReport['blocked']
+  readonly kept?: PublishReport['kept']
 }
 
-function readReport({ warnings, blocked = [] }: StoredReport): PublishReport {
-  return { blocked, warnings: warnings.map((warning) => ({ ...warning, count: warning.count ?? 1 })) }
+const NOTHING_KEPT: PublishReport['kept'] = { files: 0, bytes: 0, until: null }
+
+function readReport({ warnings, blocked = [], kept = NOTHING_KEPT }: StoredReport): PublishReport {
+  return { blocked, kept, warnings: warnings.map((warning) => ({ ...warning, count: warning.count ?? 1 })) }
 }

@@ -5,6 +5,8 @@ import type { Log } from '../../../../shared/running/log.ts'
 import type { Pool, Sql } from '../../../ground/database/sql.ts'
 import { changeRoutes, type Changed } from '../../../ground/routing/changes.ts'
 import type { Routing } from '../../../ground/routing/routing.ts'
+import type { SiteKeptFiles } from '../kept/kept-files.ts'
+import { setPreview } from '../kept/queries.ts'
 import * as queries from '../queries.ts'
 import type { RefreshRoutes } from '../routing.ts'
 import type { Propagated } from '../sites.ts'
@@ -16,6 +18,7 @@ export interface TakeBackDependencies {
   log: Log
   routing: Pick<Routing, 'propagate'>
   refreshRoutes: RefreshRoutes
+  keptFiles: Pick<SiteKeptFiles, 'restore'>
 }
 
 export interface WentLive {
@@ -40,6 +43,7 @@ export function createPropagateOrTakeBack({
   log,
   routing,
   refreshRoutes,
+  keptFiles,
 }: TakeBackDependencies): PropagateOrTakeBack {
   return async ({ value, changes }, { siteId, versionId, before }, undo) => {
     const { pending, refused } = await routing.propagate(changes)
@@ -48,14 +52,17 @@ export function createPropagateOrTakeBack({
       await queries.lockSite(tx, siteId)
       const site = await queries.findSite(tx, siteId)
       if (!site || site.live_version_id !== versionId) return false
-      const { live_version_id, title, published_at, spa_fallback, dropped } = before
+      const { live_version_id, title, published_at, spa_fallback } = before.site
       await queries.updateSite(
         tx,
         siteId,
         { live_version_id, title, published_at, spa_fallback },
         new Date(clock.now()),
       )
-      if (dropped !== undefined) await queries.retainAgain(tx, dropped)
+      for (const dropped of before.dropped) await queries.retainAgain(tx, dropped)
+      for (const { site_id, name, version_id, published_at, expires_at } of before.previews)
+        await setPreview(tx, { site_id, name, version_id, published_at, expires_at })
+      await keptFiles.restore(tx, before.site)
       await undo(tx)
       await refreshRoutes(tx, siteId)
       return true

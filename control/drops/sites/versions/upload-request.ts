@@ -10,7 +10,7 @@ import type { MultipartOptions, Part, Request } from '../../../ground/http/route
 import type { Intake, PreparedVersion, Publishing } from '../../publishing/contract.ts'
 import { receiveContent, type FinishOptions, type Limits } from '../../publishing/intake/take-in.ts'
 import { accessOfForm, type AccessInput } from '../../viewers/access.ts'
-import { allowSecrets, ifVersion, message } from '../schemas.ts'
+import { allowSecrets, ifVersion, message, previewName, purge } from '../schemas.ts'
 import type { PublishOptions } from './commit.ts'
 
 export interface Received {
@@ -179,6 +179,8 @@ function optionsOf(fields: ReadonlyMap<string, string>): PublishOptions {
   return {
     message: parse(message, fields.get('message') ?? ''),
     ...(version === undefined ? {} : { ifVersion: parse(ifVersion, Number(version)) }),
+    purge: parse(purge, fields.get('purge')),
+    preview: parse(previewName.optional(), fields.get('preview')),
     access: accessOfForm(fields),
   }
 }

@@ -6,6 +6,7 @@ import type { Actor } from '../../../ground/actor.ts'
 import type { Sql } from '../../../ground/database/sql.ts'
 import type { EnqueueMail } from '../../../ground/mail/mail.ts'
 import type { Publishing } from '../../publishing/contract.ts'
+import type { SiteKeptFiles } from '../kept/kept-files.ts'
 import * as queries from '../queries.ts'
 import type { RetainedVersion, SiteFacts } from '../rules.ts'
 import type { Sites } from '../sites.ts'
@@ -16,6 +17,7 @@ import { createRefinement, type Refinement } from './refinement.ts'
 import { createPropagateOrTakeBack, type TakeBackDependencies } from './take-back.ts'
 
 interface VersionsDependencies extends CommitDependencies, TakeBackDependencies {
+  keptFiles: SiteKeptFiles
   publishing: Pick<Publishing, 'readManifest' | 'compareTexts' | 'compress' | 'refine'>
   sites: Pick<Sites, 'add' | 'lockOrganisation' | 'lockOwn' | 'requireOwn'>
   enqueueMail: EnqueueMail

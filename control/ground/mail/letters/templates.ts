@@ -67,6 +67,8 @@ export interface MailData {
   domain_renewal: { domain: string; endsAt: Date; cause: string; link: string }
   domain_moved_away: { domain: string; link: string }
   domain_moved_here: { domain: string; link: string }
+  /** `since`: nothing has arrived since then. */
+  webhook_off: { url: string; since: Date; link: string }
   /** `drop`: its name or slug. The link admits one browser without a code. */
   viewer_invitation: { link: string; until: Date; drop: string; inviter: string; isReminder: boolean }
   /** A code and a link, of which either admits one browser. */
@@ -113,6 +115,8 @@ const DOMAIN = 'You get this mail because you use this domain on Dropway.'
 const VIEWER =
   'You get this mail because someone shared something with you on Dropway. If you do not know them, ignore it.'
 const BILLING = 'You get this mail because you pay for a plan on Dropway.'
+
+const HOOK = 'You get this mail because your organisation has a webhook on Dropway.'
 
 const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Letter } = {
   verify: ({ link, until, drops }) => ({
@@ -384,6 +388,15 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     ],
     action: { label: 'Open my domains', url: link },
     footer: DOMAIN,
+  }),
+  webhook_off: ({ url, since, link }) => ({
+    subject: 'A webhook was switched off',
+    paragraphs: [
+      `Nothing has arrived at ${url} since ${formatTime(since)}. After three days of failures Dropway has stopped trying.`,
+      'Look at the last attempts, mend the receiver, and replace the secret of the webhook: that switches it on again.',
+    ],
+    action: { label: 'Look at the webhook', url: link },
+    footer: HOOK,
   }),
   viewer_invitation: ({ link, until, drop, inviter, isReminder }) => ({
     subject: isReminder ? `Still waiting for you: ${drop}` : `${inviter} shares ${drop} with you`,

@@ -1,4 +1,4 @@
-import type { Sql } from '../../../ground/database/sql.ts'
+import type { Sql } from '../../../../ground/database/sql.ts'
 
 export interface ContentUploadRow {
   id: string

@@ -3,17 +3,17 @@
  * The address is signed and is the only credential, so that `curl -T` is all it needs; it takes one file, once, of
  * the size that the plan allows, for half a day, and counts against the plan until a publish has used it.
  */
-import type { BlobStore, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
-import type { Clock } from '../../../../shared/running/clock.ts'
-import { errors } from '../../../../shared/contracts/errors.ts'
-import { newId } from '../../../../shared/contracts/ids.ts'
-import { plans } from '../../../ground/terms/plans.ts'
-import type { Secrets } from '../../../../shared/secrets/secrets.ts'
-import type { Actor } from '../../../ground/actor.ts'
-import { transaction, type Pool } from '../../../ground/database/sql.ts'
-import { lockOrganisation } from '../queries.ts'
-import { requireFewUnderWay, UPLOAD_LIFETIME_MS } from '../uploads/under-way.ts'
-import { requireStorage } from '../versions/commit.ts'
+import type { BlobStore, StoredBlob } from '../../../../../shared/blobs/blob-store.ts'
+import type { Clock } from '../../../../../shared/running/clock.ts'
+import { errors } from '../../../../../shared/contracts/errors.ts'
+import { newId } from '../../../../../shared/contracts/ids.ts'
+import { plans } from '../../../../ground/terms/plans.ts'
+import type { Secrets } from '../../../../../shared/secrets/secrets.ts'
+import type { Actor } from '../../../../ground/actor.ts'
+import { transaction, type Pool } from '../../../../ground/database/sql.ts'
+import { lockOrganisation } from '../../queries.ts'
+import { requireFewUnderWay, UPLOAD_LIFETIME_MS } from '../under-way.ts'
+import { requireStorage } from '../../versions/commit.ts'
 import * as queries from './queries.ts'
 
 export const CONTENT_PATH = '/api/v1/content'

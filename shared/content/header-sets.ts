@@ -3,15 +3,27 @@
  * (`/*`, `/assets/*` with it, …), and thousands of files share one: what a set says is put together once and kept.
  */
 import { createHash } from 'node:crypto'
-import { isReplacedByLaterRule } from '../../shared/http/header-policy.ts'
-import { MAX_CUSTOM_HEADER_BYTES } from '../../shared/contracts/limits.ts'
-import type { HeaderRule } from '../../shared/contracts/manifest.ts'
-import { compilePattern } from '../../shared/content/path-pattern.ts'
-import { createPatternSet } from '../../shared/content/pattern-set.ts'
-import type { CompiledHeaders, HeaderSet } from '../context.ts'
+import { isReplacedByLaterRule } from '../http/header-policy.ts'
+import { MAX_CUSTOM_HEADER_BYTES } from '../contracts/limits.ts'
+import type { HeaderRule } from '../contracts/manifest.ts'
+import { compilePattern } from './path-pattern.ts'
+import { createPatternSet } from './pattern-set.ts'
 
 /** Combinations that are kept of one version; with MAX_CUSTOM_HEADER_BYTES each, 2 MB. */
 const MAX_KEPT_SETS = 64
+
+export interface CompiledHeaders {
+  /** What `_headers` says about a decoded path; the same set of rules gives the same object. */
+  for(path: string): HeaderSet
+}
+
+/** What a set of `_headers` rules says together. */
+export interface HeaderSet {
+  /** The same for the same list, and for no other. */
+  readonly id: string
+  /** Lower-case names; null removes. */
+  readonly list: readonly (readonly [string, string | null])[]
+}
 
 /** 96 bits of a hash. */
 const ID_CHARS = 16
@@ -62,6 +74,9 @@ function merge(rules: readonly SizedRule[]): HeaderSet | Error {
     const grows = before != null && value !== null && !isReplacedByLaterRule(name)
     merged.set(name, grows ? `${before}, ${value}` : value)
   }
-  const list = [...merged]
+  return headerSetOf([...merged])
+}
+
+export function headerSetOf(list: HeaderSet['list']): HeaderSet {
   return { id: createHash('sha256').update(JSON.stringify(list)).digest('base64url').slice(0, ID_CHARS), list }
 }

@@ -1,30 +1,30 @@
 import path from 'node:path'
-import { clockNotices } from '../../shared/values/clock-notice.ts'
-import type { SecretFile } from '../../shared/content/secret-files.ts'
-import { randomSlug } from '../../shared/values/readable-slug.ts'
-import { fileKindOf, isPageFormat, LANDING_PAGE } from '../../shared/content/upload-kind.ts'
-import { sitePath } from '../service/api-client.ts'
-import { ApiFailure } from '../service/api-failure.ts'
-import type { ArchiveContent } from '../content/archive-content.ts'
-import { findDrop, requireLinked } from '../content/chosen-drop.ts'
-import { yesOption, type Arguments, type Command, type Context } from '../terminal/command.ts'
-import { compareWithLive, printChanges } from '../content/comparison.ts'
-import { CliError, exitCodes, usageError } from '../terminal/failure.ts'
-import { digestStream, type Folder, type LocalFile } from '../content/folder.ts'
-import { PUBLISH_TIMEOUT_MS } from '../service/http-client.ts'
-import type { Deployed, GuestLink, Site, Version } from '../terminal/json-output.ts'
-import { fileForm } from '../service/multipart.ts'
-import { exchangeIdentity } from '../service/sign-in/workflow.ts'
-import { createProgress } from '../terminal/progress.ts'
-import { openProject, type Project, type RememberedDrop } from '../content/project.ts'
-import { readPublishable, requireFileTaken } from '../content/publishable.ts'
-import { findSource, type Source } from '../content/source.ts'
-import { countOf, plain, type Terminal } from '../terminal/terminal.ts'
-import { bytesInWords } from '../../shared/values/sizes.ts'
-import { applySharing, sharingOf } from './sharing.ts'
-import { createUploader, type UploadOptions } from '../service/upload.ts'
+import { clockNotices } from '../../../shared/values/clock-notice.ts'
+import type { SecretFile } from '../../../shared/content/secret-files.ts'
+import { randomSlug } from '../../../shared/values/readable-slug.ts'
+import { fileKindOf, isPageFormat, LANDING_PAGE } from '../../../shared/content/upload-kind.ts'
+import { sitePath } from '../../service/api-client.ts'
+import { ApiFailure } from '../../service/api-failure.ts'
+import type { ArchiveContent } from '../../content/archive-content.ts'
+import { findDrop, requireLinked } from '../../content/chosen-drop.ts'
+import { yesOption, type Arguments, type Command, type Context } from '../../terminal/command.ts'
+import { compareWithLive, printChanges } from '../../content/comparison.ts'
+import { CliError, exitCodes, usageError } from '../../terminal/failure.ts'
+import { digestStream, type Folder, type LocalFile } from '../../content/folder.ts'
+import { PUBLISH_TIMEOUT_MS } from '../../service/http-client.ts'
+import type { Deployed, GuestLink, Site, Version } from '../../terminal/json-output.ts'
+import { fileForm } from '../../service/multipart.ts'
+import { exchangeIdentity } from '../../service/sign-in/workflow.ts'
+import { createProgress } from '../../terminal/progress.ts'
+import { openProject, type Project, type RememberedDrop } from '../../content/project.ts'
+import { readPublishable, requireFileTaken } from '../../content/publishable.ts'
+import { findSource, type Source } from '../../content/source.ts'
+import { countOf, plain, type Terminal } from '../../terminal/terminal.ts'
+import { bytesInWords } from '../../../shared/values/sizes.ts'
+import { applySharing, sharingOf } from '../sharing.ts'
+import { createUploader, type UploadOptions } from '../../service/upload.ts'
 
-interface Outcome {
+export interface DeployOutcome {
   readonly site: Site
   /** Undefined when what is live is already this. */
   readonly version: Version | undefined
@@ -39,7 +39,7 @@ export const deploy: Command = {
   name: 'deploy',
   summary: 'Publish a folder, a page, a document or a .zip',
   usage:
-    'deploy [folder|file] [--slug <slug>] [--message <text>] [--private] [--viewers <addresses>] [--guest-link] [--spa] [--include <pattern>] [--dry-run] [--yes]',
+    'deploy [folder|file] [--slug <slug>] [--message <text>] [--private] [--viewers <addresses>] [--guest-link] [--spa] [--include <pattern>] [--preview <name>] [--purge] [--dry-run] [--yes]',
   options: {
     slug: { type: 'string', value: 'slug', help: 'Publish to this drop of yours; made if it is free' },
     message: { type: 'string', value: 'text', help: 'What changed; shown in the list of versions' },
@@ -59,6 +59,9 @@ export const deploy: Command = {
       multiple: true,
       help: 'Publish these although they look like secrets or usually stay at home',
     },
+    preview: { type: 'string', value: 'name', help: 'Publish to the preview of this name; what is live stays' },
+    purge: { type: 'boolean', help: 'Also remove everything older: versions, their previews and kept files' },
+    'purge-all': { type: 'boolean', help: 'The same, and named previews' },
     'dry-run': { type: 'boolean', help: 'Compare with what is live, publish nothing' },
     yes: yesOption,
   },
@@ -74,19 +77,35 @@ export const deploy: Command = {
   ],
   maxPositionals: 1,
   async run(context, args) {
-    const source = await findSource(context.cwd, args.positionals[0])
-    const options = uploadOptions(args)
-    const project = await openProject(source.project, context.url, context.settings.configDir)
-    await actAsWorkflow(context, project, args, source)
-    context.terminal.note(`Publishing ${relative(context.cwd, source.path)}`)
-    if (args.flag('dry-run')) return describe(context, source, project, args)
-    const outcome =
-      source.kind === 'folder'
-        ? await deployFolder(context, source, project, args, options)
-        : await deployFile(context, source, project, args, options)
-    report(context, outcome, options.sharing !== undefined || outcome.site.access_mode === 'viewers')
+    if (args.flag('dry-run')) return describeSource(context, args)
+    const outcome = await deploySource(context, args)
+    const isPrivate = uploadOptions(args).sharing !== undefined || outcome.site.access_mode === 'viewers'
+    report(context, outcome, isPrivate)
     await mentionClocks(context)
   },
+}
+
+async function openSource(context: Context, args: Arguments): Promise<{ source: Source; project: Project }> {
+  const source = await findSource(context.cwd, args.positionals[0])
+  const project = await openProject(source.project, context.url, context.settings.configDir)
+  await actAsWorkflow(context, project, args, source)
+  context.terminal.note(`Publishing ${relative(context.cwd, source.path)}`)
+  return { source, project }
+}
+
+/** Publishes what the command line names. */
+export async function deploySource(context: Context, args: Arguments): Promise<DeployOutcome> {
+  const options = uploadOptions(args)
+  const { source, project } = await openSource(context, args)
+  return source.kind === 'folder'
+    ? deployFolder(context, source, project, args, options)
+    : deployFile(context, source, project, args, options)
+}
+
+async function describeSource(context: Context, args: Arguments): Promise<void> {
+  uploadOptions(args)
+  const { source, project } = await openSource(context, args)
+  return describe(context, source, project, args)
 }
 
 /** In a job of a forge that says who runs, no secret is needed: the drop trusts the workflow. */
@@ -103,13 +122,21 @@ async function actAsWorkflow(context: Context, project: Project, args: Arguments
 function uploadOptions(args: Arguments): UploadOptions {
   if (args.flag('spa') && args.flag('no-spa')) throw usageError('--spa and --no-spa exclude each other.')
   const message = args.text('message')
+  const preview = args.text('preview')
   const sharing = { ...sharingOf(args) }
   return {
     ...(message === undefined ? {} : { message }),
     allowSecrets: args.texts('include').length > 0,
     ...(Object.keys(sharing).length > 0 ? { sharing } : {}),
+    ...(preview === undefined ? {} : { preview }),
+    ...(args.flag('purge-all') ? { purge: 'all' } : args.flag('purge') ? { purge: true } : {}),
     ...(args.flag('spa') ? { spaFallback: true } : args.flag('no-spa') ? { spaFallback: false } : {}),
   }
+}
+
+/** Whether the same content again would change nothing. */
+function isAboutContent({ purge, preview }: UploadOptions): boolean {
+  return purge === undefined && preview === undefined
 }
 
 async function deployFolder(
@@ -118,7 +145,7 @@ async function deployFolder(
   project: Project,
   args: Arguments,
   options: UploadOptions,
-): Promise<Outcome> {
+): Promise<DeployOutcome> {
   const wanted = await findWanted(context, project, args)
   const folder = await readPublishable(context, source.path, args.texts('include'))
   const chosen = await chooseDrop(context, project, wanted, () => folder)
@@ -130,8 +157,8 @@ async function unlessRefused(
   { api, terminal }: Context,
   project: Project,
   chosen: ChosenDrop,
-  publish: (chosen: ChosenDrop) => Promise<Outcome>,
-): Promise<Outcome> {
+  publish: (chosen: ChosenDrop) => Promise<DeployOutcome>,
+): Promise<DeployOutcome> {
   try {
     return await publish(chosen)
   } catch (error) {
@@ -144,7 +171,7 @@ async function unlessRefused(
   }
 }
 
-async function upload(context: Context, site: Site, folder: Folder, options: UploadOptions): Promise<Outcome> {
+async function upload(context: Context, site: Site, folder: Folder, options: UploadOptions): Promise<DeployOutcome> {
   const { api, terminal, settings } = context
   const { files } = folder
   const uploader = createUploader({
@@ -155,7 +182,8 @@ async function upload(context: Context, site: Site, folder: Folder, options: Upl
     options: { ...options, allowSecrets: folder.allowsSecrets },
   })
   const started = await uploader.start()
-  if (started.unchanged) {
+  // What is older goes with a publish, also with one of the same files; a preview shows what is live, too.
+  if (started.unchanged && isAboutContent(options)) {
     return unchanged(context, site, options)
   }
   terminal.onInterrupt(`Interrupted; nothing was published. ${GO_ON}`)
@@ -179,7 +207,7 @@ async function deployFile(
   project: Project,
   args: Arguments,
   options: UploadOptions,
-): Promise<Outcome> {
+): Promise<DeployOutcome> {
   const name = path.basename(source.path)
   const wanted = await findWanted(context, project, args, name)
   await requireFileTaken(context.api, source.path, name)
@@ -194,17 +222,21 @@ async function publishFile(
   source: Source,
   project: Project,
   { chosen, file, options }: { chosen: ChosenDrop; file: LocalFile; options: UploadOptions },
-): Promise<Outcome> {
+): Promise<DeployOutcome> {
   const { site, name } = chosen
   const { sha256 } = file
   const remembered = project.find(name)
-  if (remembered?.id === site.id && remembered.sha256 === sha256 && remembered.version_id === site.live_version_id) {
+  const isLive =
+    remembered?.id === site.id && remembered.sha256 === sha256 && remembered.version_id === site.live_version_id
+  if (isLive && isAboutContent(options)) {
     return unchanged(context, site, options)
   }
   // What is in a .zip, the service sees first; it keeps back what looks like a secret.
   const form = fileForm(file, {
     ...(options.message === undefined ? {} : { message: options.message }),
     ...(options.allowSecrets ? { allow_secrets: 'true' } : {}),
+    ...(options.purge === undefined ? {} : { purge: String(options.purge) }),
+    ...(options.preview === undefined ? {} : { preview: options.preview }),
     ...formFields(options.sharing ?? {}),
     ...(source.kind === 'zip' || isPageFormat(fileKindOf(source.path)) ? {} : { as: 'document' }),
   })
@@ -213,7 +245,7 @@ async function publishFile(
     `${sitePath(site.id)}/${source.kind === 'zip' ? 'upload-bundle' : 'upload'}`,
     { ...form, timeoutMs: PUBLISH_TIMEOUT_MS },
   )
-  if (remembered === undefined || remembered.id === site.id)
+  if (options.preview === undefined && (remembered === undefined || remembered.id === site.id))
     await project.remember({ id: site.id, slug: site.slug, sha256, version_id: version.version_id }, name)
   return { site: await applySettings(context, site, options), version, link: version.guest_link }
 }
@@ -224,7 +256,7 @@ function formFields(sharing: Readonly<Record<string, unknown>>): Record<string, 
 }
 
 /** What is live is already this; what was said about the drop itself still counts. */
-async function unchanged(context: Context, site: Site, options: UploadOptions): Promise<Outcome> {
+async function unchanged(context: Context, site: Site, options: UploadOptions): Promise<DeployOutcome> {
   const changed = await applySettings(context, site, options)
   return { ...(await applySharing(context.api, changed, options.sharing ?? {})), version: undefined }
 }
@@ -381,7 +413,7 @@ async function mentionClocks({ api, terminal, url }: Context): Promise<void> {
   for (const notice of clockNotices(sites, url, Date.now())) terminal.note(notice)
 }
 
-function report({ terminal }: Context, { site, version, link }: Outcome, isPrivate: boolean): void {
+function report({ terminal }: Context, { site, version, link }: DeployOutcome, isPrivate: boolean): void {
   const warnings = version?.report?.warnings ?? []
   for (const warning of warnings) {
     const place =
@@ -391,16 +423,23 @@ function report({ terminal }: Context, { site, version, link }: Outcome, isPriva
     terminal.note(`Warning: ${plain(place + warning.message + more)}`)
   }
   noteBlocked(terminal, 'Not published', version?.report?.blocked ?? [])
+  const preview = version?.preview ?? null
   if (version === undefined) terminal.note('Nothing has changed; the live version stays.')
   else
     terminal.note(
-      `Version ${version.version_number} is live: ${countOf(version.file_count, 'file')}, ${bytesInWords(version.byte_size)}`,
+      `Version ${version.version_number} is ${preview === null ? 'live' : `at the preview ${preview}`}: ${countOf(version.file_count, 'file')}, ${bytesInWords(version.byte_size)}`,
+    )
+  const kept = version?.report?.kept
+  if (kept?.until != null)
+    terminal.note(
+      `${countOf(kept.files, 'file')} of former versions stay reachable until ${kept.until.slice(0, 10)}; --purge ends that.`,
     )
   if (isPrivate) terminal.note('Only the viewers that you name can see it: "dropway viewers" lists them.')
   if (link?.url !== undefined) terminal.note(`Guest link, shown once: ${link.url}`)
-  terminal.print(site.url)
+  const url = preview === null ? site.url : (version?.preview_url ?? site.url)
+  terminal.print(url)
   const data: Deployed = {
-    url: site.url,
+    url,
     id: site.id,
     slug: site.slug,
     unchanged: version === undefined,
@@ -462,7 +501,7 @@ async function contentOf(
     }
     case 'zip': {
       // Other commands need not wait for what it brings along.
-      const { readArchive } = await import('../content/archive-content.ts')
+      const { readArchive } = await import('../../content/archive-content.ts')
       return readArchive(source.path, include.length > 0)
     }
     default:

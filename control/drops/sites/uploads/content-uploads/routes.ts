@@ -1,9 +1,9 @@
 /** `PUT /api/v1/content/<signed id>`: the address is the credential; it takes one file. */
 import { z } from 'zod'
-import { described } from '../../../ground/http/operations/described.ts'
-import { describeOperation } from '../../../ground/http/operations/operation.ts'
-import { json } from '../../../ground/http/reply.ts'
-import { paramsOf, type Route } from '../../../ground/http/route.ts'
+import { described } from '../../../../ground/http/operations/described.ts'
+import { describeOperation } from '../../../../ground/http/operations/operation.ts'
+import { json } from '../../../../ground/http/reply.ts'
+import { paramsOf, type Route } from '../../../../ground/http/route.ts'
 import { CONTENT_PATH, type ContentUploads } from './content-uploads.ts'
 
 const PATH = `${CONTENT_PATH}/:token` as const

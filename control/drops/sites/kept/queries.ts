@@ -1,0 +1,115 @@
+import { type Sql } from '../../../ground/database/sql.ts'
+
+/** The columns of a site that say what is served beside its live version. */
+export interface ServedColumns {
+  served_manifest_hash: string | null
+  served_for: string | null
+  kept_files: number
+  kept_bytes: number
+  kept_until: Date | null
+  kept_ends_at: Date | null
+}
+
+export async function setServed(sql: Sql, siteId: string, columns: ServedColumns): Promise<void> {
+  await sql`update sites set ${sql({ ...columns })} where id = ${siteId}`
+}
+
+/** The blobs that are kept from here on; all others of the site end, and are collected a day later. */
+export async function setKeptBlobs(
+  sql: Sql,
+  siteId: string,
+  sizes: ReadonlyMap<string, number>,
+  now: Date,
+): Promise<void> {
+  const hashes = [...sizes.keys()]
+  await sql`
+    with needed as materialized (
+      select * from unnest(${hashes}::text[], ${[...sizes.values()]}::bigint[]) as n (hash, size)),
+    ended as (
+      update kept_blobs set ended_at = ${now}
+      where site_id = ${siteId} and ended_at is null and hash not in (select hash from needed))
+    insert into kept_blobs (site_id, hash, size) select ${siteId}, hash, size from needed
+    on conflict (site_id, hash) do update set ended_at = null, size = excluded.size
+    where kept_blobs.ended_at is not null or kept_blobs.size <> excluded.size`
+}
+
+export async function deleteEndedKeptBlobs(sql: Sql, now: Date): Promise<void> {
+  await sql`delete from kept_blobs where ended_at <= ${now}::timestamptz - interval '1 day'`
+}
+
+/** A site whose next kept file is due to go, locked. */
+export async function lockKeptDue(sql: Sql, now: Date): Promise<string | undefined> {
+  const [row] = await sql<{ id: string }[]>`
+    select id from sites where kept_ends_at <= ${now} and deleted_at is null
+    order by kept_ends_at limit 1 for update skip locked`
+  return row?.id
+}
+
+export async function countKeptDue(sql: Sql, now: Date): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::int as count from sites where kept_ends_at <= ${now} and deleted_at is null`
+  return row?.count ?? 0
+}
+
+export interface PreviewRow {
+  site_id: string
+  name: string
+  version_id: string
+  published_at: Date
+  expires_at: Date
+}
+
+export interface ListedPreview extends PreviewRow {
+  version_number: number
+  file_count: number
+  byte_size: number
+  message: string
+}
+
+/** Newest first. */
+export async function listPreviews(sql: Sql, siteId: string): Promise<ListedPreview[]> {
+  return sql<ListedPreview[]>`
+    select p.site_id, p.name, p.version_id, p.published_at, p.expires_at,
+      v.number as version_number, v.file_count, v.byte_size, v.message
+    from previews p join versions v on v.id = p.version_id
+    where p.site_id = ${siteId} and v.dropped_at is null order by p.published_at desc, p.name`
+}
+
+export async function findPreview(sql: Sql, siteId: string, name: string): Promise<PreviewRow | undefined> {
+  const [row] = await sql<PreviewRow[]>`
+    select site_id, name, version_id, published_at, expires_at from previews where site_id = ${siteId} and name = ${name}`
+  return row
+}
+
+/** Moves the name, or takes it. */
+export async function setPreview(sql: Sql, preview: PreviewRow): Promise<void> {
+  await sql`
+    insert into previews ${sql(preview)} on conflict (site_id, name) do update
+    set version_id = excluded.version_id, published_at = excluded.published_at, expires_at = excluded.expires_at`
+}
+
+/** Gives the name up; the version goes with it unless it was live or has another name. */
+export async function deletePreview(sql: Sql, { site_id, name, version_id }: PreviewRow, now: Date): Promise<void> {
+  await sql`delete from previews where site_id = ${site_id} and name = ${name}`
+  await dropUnnamed(sql, version_id, now)
+}
+
+export async function dropUnnamed(sql: Sql, versionId: string, now: Date): Promise<void> {
+  await sql`
+    update versions set dropped_at = ${now}
+    where id = ${versionId} and is_preview and dropped_at is null
+      and not exists (select from previews where version_id = ${versionId})`
+}
+
+export async function lockExpiredPreview(sql: Sql, now: Date): Promise<PreviewRow | undefined> {
+  const [row] = await sql<PreviewRow[]>`
+    select p.site_id, p.name, p.version_id, p.published_at, p.expires_at
+    from previews p join sites s on s.id = p.site_id
+    where p.expires_at <= ${now} order by p.expires_at limit 1 for update of s, p skip locked`
+  return row
+}
+
+export async function countExpiredPreviews(sql: Sql, now: Date): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`select count(*)::int as count from previews where expires_at <= ${now}`
+  return row?.count ?? 0
+}

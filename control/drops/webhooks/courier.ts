@@ -1,0 +1,200 @@
+/**
+ * Carries messages to webhooks, each at least once and in their order per drop, with any number of controls.
+ *
+ * 1. A courier claims the first waiting message of a drop and webhook for as long as a request may take.
+ * 2. It sends it, and notes what came of it: delivered, or when to try again.
+ *
+ * Killed in between, the claim runs out and another courier sends the message once more, under the same id. A receiver
+ * that fails or is slow holds back its own messages only: each webhook has a few under way at most.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ListenMeta } from 'postgres'
+import { DAY_MS, SECOND_MS, type Clock } from '../../../shared/running/clock.ts'
+import type { Log } from '../../../shared/running/log.ts'
+import type { Secrets } from '../../../shared/secrets/secrets.ts'
+import { isBehindPooler, transaction, type Pool } from '../../ground/database/sql.ts'
+import type { EnqueueMail } from '../../ground/mail/mail.ts'
+import { WEBHOOK_CHANNEL } from '../../ground/routing/webhook-outbox.ts'
+import * as queries from './queries.ts'
+import { verdictOnFailure, isTaken, mustSwitchOff, signaturesOf } from './rules.ts'
+import type { SentAnswer, WebhookSender } from './send.ts'
+import { secretContext } from './webhooks.ts'
+
+/** Longer than an attempt takes. */
+const CLAIM_MS = 15 * SECOND_MS
+/** Messages under way at one control, and of one webhook there. */
+const MAX_UNDER_WAY = 16
+const MAX_UNDER_WAY_EACH = 4
+/** For retries, claims that ran out, and news lost while the connection to Postgres was down. */
+const POLL_INTERVAL_MS = SECOND_MS
+/** Settled messages are shown this long. */
+const KEEP_SETTLED_MS = 30 * DAY_MS
+const MAX_ERROR_CHARS = 500
+
+export interface WebhookCourier {
+  start(): void
+  /** Waits for messages that are being sent. */
+  stop(): Promise<void>
+  /** Sends everything that is due; resolves how many attempts were made. */
+  deliverDue(): Promise<number>
+  /** Forgets messages that were settled long ago. A job. */
+  sweep(): Promise<void>
+}
+
+interface CourierDependencies {
+  readonly sql: Pool
+  readonly clock: Clock
+  readonly log: Log
+  readonly secrets: Pick<Secrets, 'open'>
+  readonly sender: Pick<WebhookSender, 'send'>
+  readonly enqueueMail: EnqueueMail
+  readonly config: { readonly baseUrl: string }
+}
+
+export function createWebhookCourier(deps: CourierDependencies): WebhookCourier {
+  const { sql, clock, log } = deps
+  const underWay = new Map<string, number>()
+  let stopping: AbortController | undefined
+  let loop: Promise<void> = Promise.resolve()
+  let wake: () => void = () => {}
+
+  async function carryNext(): Promise<boolean> {
+    const busy = [...underWay].filter(([, count]) => count >= MAX_UNDER_WAY_EACH).map(([id]) => id)
+    const now = clock.now()
+    const message = await queries.claimDelivery(sql, new Date(now), new Date(now + CLAIM_MS), busy)
+    if (!message) return false
+    underWay.set(message.webhook_id, (underWay.get(message.webhook_id) ?? 0) + 1)
+    try {
+      await carry(deps, message)
+    } finally {
+      const left = (underWay.get(message.webhook_id) ?? 1) - 1
+      if (left > 0) underWay.set(message.webhook_id, left)
+      else underWay.delete(message.webhook_id)
+    }
+    return true
+  }
+
+  async function drain(): Promise<number> {
+    let count = 0
+    while (!stopping?.signal.aborted && (await carryNext())) count++
+    return count
+  }
+
+  async function deliverDue(): Promise<number> {
+    const counts = await Promise.all(Array.from({ length: MAX_UNDER_WAY }, drain))
+    return counts.reduce((sum, count) => sum + count, 0)
+  }
+
+  async function run(signal: AbortSignal): Promise<void> {
+    const listening = isBehindPooler(sql) ? undefined : listen()
+    while (!signal.aborted) {
+      const woken = new Promise<void>((resolve) => (wake = resolve))
+      await deliverDue().catch((error: unknown) =>
+        log.warn({ err: error }, 'the messages to webhooks could not be read'),
+      )
+      const pause = new AbortController()
+      await Promise.race([
+        woken,
+        sleep(POLL_INTERVAL_MS, undefined, { signal: AbortSignal.any([signal, pause.signal]) }).catch(() => {}),
+      ])
+      pause.abort()
+    }
+    await (await listening)?.unlisten().catch(() => {})
+  }
+
+  function listen(): Promise<ListenMeta | undefined> {
+    return sql
+      .listen(WEBHOOK_CHANNEL, () => wake())
+      .catch((error: unknown) => {
+        log.warn({ err: error }, 'messages to webhooks are polled: Postgres does not tell about them')
+        return undefined
+      })
+  }
+
+  return {
+    deliverDue,
+    sweep: () => queries.deleteSettledDeliveries(sql, new Date(clock.now() - KEEP_SETTLED_MS)),
+    start() {
+      if (stopping && !stopping.signal.aborted) return
+      stopping = new AbortController()
+      loop = run(stopping.signal)
+    },
+    async stop() {
+      stopping?.abort()
+      wake()
+      await loop
+    },
+  }
+}
+
+/** One attempt, and what follows from it. */
+async function carry(deps: CourierDependencies, message: queries.DeliveryRow): Promise<void> {
+  const { sql, clock } = deps
+  const webhook = await queries.findWebhook(sql, message.webhook_id)
+  if (!webhook) return
+  const sent = await attempt(deps, webhook, message)
+  const now = new Date(clock.now())
+  if (!(sent instanceof Error) && isTaken(sent.status)) {
+    await queries.markDelivered(sql, message.id, sent, now)
+    await queries.noteSuccess(sql, webhook.id)
+    return
+  }
+  const verdict = verdictOnFailure(message.attempts)
+  const next = verdict.kind === 'retry' ? new Date(now.getTime() + verdict.delayMs) : null
+  await queries.markUndelivered(sql, message.id, failureOf(sent), next, now)
+  await noteFailure(deps, webhook, now)
+}
+
+async function attempt(
+  { clock, secrets, sender }: CourierDependencies,
+  webhook: queries.WebhookRow,
+  { id, body }: queries.DeliveryRow,
+): Promise<SentAnswer | Error> {
+  try {
+    const open = (sealed: string): string => secrets.open(sealed, secretContext(webhook.id)).toString()
+    const isFormerValid = webhook.former_until !== null && webhook.former_until.getTime() > clock.now()
+    const former = isFormerValid && webhook.sealed_former !== null ? [open(webhook.sealed_former)] : []
+    const timestamp = Math.floor(clock.now() / SECOND_MS)
+    const headers = {
+      'content-type': 'application/json',
+      'user-agent': 'Dropway-Webhooks/1',
+      'webhook-id': id,
+      'webhook-timestamp': String(timestamp),
+      'webhook-signature': signaturesOf([open(webhook.sealed_secret), ...former], { id, timestamp, body }),
+    }
+    return await sender.send(webhook.url, headers, body)
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error))
+  }
+}
+
+function failureOf(sent: SentAnswer | Error): { status: number | null; answer: string | null; error: string } {
+  if (sent instanceof Error) return { status: null, answer: null, error: sent.message.slice(0, MAX_ERROR_CHARS) }
+  const isRedirect = sent.status >= 300 && sent.status < 400
+  return {
+    ...sent,
+    error: isRedirect ? 'it answered with a redirect, which is not followed' : `it answered ${sent.status}`,
+  }
+}
+
+/** After three days without one success the webhook is switched off, and its owner hears of it. */
+async function noteFailure(
+  { sql, log, enqueueMail, config }: CourierDependencies,
+  webhook: queries.WebhookRow,
+  now: Date,
+): Promise<void> {
+  const since = await queries.noteFailure(sql, webhook.id, now)
+  if (since === undefined || !mustSwitchOff(since.getTime(), now.getTime())) return
+  await transaction(sql, async (tx) => {
+    if (!(await queries.switchOff(tx, webhook.id, now))) return
+    log.info({ webhook: webhook.id }, 'a webhook is switched off')
+    const to = await queries.findHookOwner(tx, webhook.org_id)
+    if (to === undefined) return
+    await enqueueMail(tx, {
+      eventKey: `webhook-off:${webhook.id}:${now.toISOString()}`,
+      to,
+      template: 'webhook_off',
+      data: { url: webhook.url, since, link: `${config.baseUrl}/account/webhooks/${webhook.id}` },
+    })
+  })
+}
