@@ -107,8 +107,11 @@ export async function requireActor(
   const actor = await authenticate(request)
   if (!actor) throw errors.unauthorized()
   if (access === 'verified' && !actor.emailVerified) throw errors.emailNotVerified()
-  if (!suffices(actor, needs)) throw errors.insufficientScope(needs, actor.reach.scope)
-  return actor
+  if (suffices(actor, needs)) return actor
+  // No scope is missing where there is none: the way in is the wrong one.
+  if (actor.reach.scope === 'everything' && needs === 'session')
+    throw errors.forbidden('Only a session of the dashboard may do this, not a token.')
+  throw errors.insufficientScope(needs, actor.reach.scope)
 }
 
 /** zod's first complaint as one sentence: `slug: must be …`. */
