@@ -36,6 +36,11 @@ export function composeJobs(services: Services): Jobs[] {
   ]
 }
 
+async function sweepFactors({ factors, passkeys }: Pick<Services, 'factors' | 'passkeys'>): Promise<void> {
+  await factors.sweep()
+  await passkeys.sweep()
+}
+
 function sweeps(services: Services): Job[] {
   const { sql, clock, log } = services
   return [
@@ -52,6 +57,7 @@ function sweeps(services: Services): Job[] {
     { name: 'spent proofs', atMostEveryMs: SWEEP_MS, run: () => services.anonymous.sweep() },
     { name: 'accounts', atMostEveryMs: SWEEP_MS, run: () => services.accounts.sweep() },
     { name: 'mail', run: () => services.mailer.sweep() },
+    { name: 'factors', atMostEveryMs: SWEEP_MS, run: () => sweepFactors(services) },
     { name: 'publishers', atMostEveryMs: SWEEP_MS, run: () => services.publishers.sweep() },
     { name: 'oauth', atMostEveryMs: SWEEP_MS, run: () => services.oauth.sweep() },
     {

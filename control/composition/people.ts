@@ -8,6 +8,8 @@ import { createTokens, type Tokens } from '../people/access/tokens.ts'
 import { createAccounts } from '../people/accounts/accounts.ts'
 import type { Accounts } from '../people/accounts/contract.ts'
 import type { Publishers } from '../drops/publishers/publishers.ts'
+import { createPasskeys, type Passkeys } from '../people/factors/passkeys.ts'
+import { createFactors, type Factors } from '../people/factors/factors.ts'
 import { createOrganisations, type Organisations } from '../people/organisations/organisations.ts'
 import type { Drops } from './drops.ts'
 import type { Ground } from './ground.ts'
@@ -19,6 +21,8 @@ export interface People {
   readonly access: Access
   readonly tokens: Tokens
   readonly csrf: Csrf
+  readonly factors: Factors
+  readonly passkeys: Passkeys
 }
 
 export function composePeople(
@@ -32,7 +36,11 @@ export function composePeople(
 ): People {
   const { sql, clock, log, config, secrets, enqueueMail } = ground
   const { baseUrl } = config
+  const factors = createFactors({ sql, clock, baseUrl, secrets, enqueueMail })
+  const passkeys = createPasskeys({ sql, clock, baseUrl })
   return {
+    factors,
+    passkeys,
     accounts: createAccounts({
       sql,
       clock,
@@ -41,6 +49,8 @@ export function composePeople(
       secrets,
       enqueueMail,
       hooks,
+      factors,
+      passkeys,
       personalDataKeptMs: config.personalDataKeptMs,
       settings: config,
       dropUrl: (slug) => addressOf(config, siteHost(slug, config.sitesDomain)),

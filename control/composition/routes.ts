@@ -20,6 +20,7 @@ import { tokenRoutes } from '../people/access/routes.ts'
 import { SESSION_COOKIE } from '../people/access/sessions.ts'
 import { accountRoutes } from '../people/accounts/routes.ts'
 import { auditRoutes } from '../people/audit/routes.ts'
+import { passkeyRoutes } from '../people/factors/routes.ts'
 import { organisationRoutes } from '../people/organisations/routes.ts'
 import { billingRoutes } from '../plans/billing/routes.ts'
 import type { Services } from './services.ts'
@@ -49,10 +50,16 @@ export function allRoutes(services: Services, dashboard: Dashboard): Route[] {
     ...siteRoutes({ apiRoute, authenticate, ...services, countDomains: services.domains.count }),
     ...contentUploadRoutes(services),
     ...domainRoutes({ apiRoute, ...services }),
-    ...visitingRoutes({ apiRoute, ...services }),
     ...publisherRoutes({ apiRoute, ...services }),
+    ...visitingRoutes({ apiRoute, ...services }),
     ...organisationRoutes({ apiRoute, ...services }),
     ...tokenRoutes({ apiRoute, ...services }),
+    ...passkeyRoutes({
+      apiRoute,
+      ...services,
+      signIn: (credential, request) =>
+        services.accounts.signInWithPasskey(credential, services.accounts.circumstancesOf(request)),
+    }),
     ...accountRoutes({
       apiRoute,
       ...services,

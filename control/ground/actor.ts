@@ -16,7 +16,8 @@ export interface Actor {
   /** How much of what the person may do this credential is good for. */
   readonly reach: Reach
   readonly via:
-    | { readonly kind: 'session'; readonly sessionId: string }
+    /** `needsProof`: the account has a second factor, and this session has not shown it within the last ten minutes. */
+    | { readonly kind: 'session'; readonly sessionId: string; readonly needsProof: boolean }
     | { readonly kind: 'token'; readonly tokenId: string }
     | { readonly kind: 'oauth'; readonly grantId: string; readonly scopes: readonly string[] }
     /** A workflow that the drop trusts; the person is the owner of the organisation, who did nothing. */
@@ -116,6 +117,11 @@ const PERMISSIONS: Readonly<Record<Permission, readonly Role[]>> = {
 
 export function may(role: Role, permission: Permission): boolean {
   return PERMISSIONS[permission].includes(role)
+}
+
+/** What cannot be undone asks for the second factor again, where the account has one: an open browser is not enough. */
+export function requireProved(actor: Pick<Actor, 'via'>): void {
+  if (actor.via.kind === 'session' && actor.via.needsProof) throw errors.stepUpRequired()
 }
 
 export function requirePermission(role: Role, permission: Permission): void {

@@ -43,6 +43,7 @@ export class ApiError extends Error {
 
 /** What else can be in the way of a change. Each has its row in the page of error codes, like all codes of this file. */
 export type ConflictCode =
+  | 'already_enrolled'
   | 'already_member'
   | 'already_sent'
   | 'domain_taken'
@@ -128,6 +129,17 @@ export const errors = {
   /** The same words for an unknown e-mail and a wrong password. */
   wrongCredentials: (detail = 'The e-mail or the password is not right.') =>
     new ApiError(401, 'wrong_credentials', detail),
+  /** The password was right. `pending` stands for it while the code is typed. */
+  secondFactorRequired: (pending: string) =>
+    new ApiError(401, 'second_factor_required', 'Enter the code of your generator, or a recovery code.', {
+      fields: { pending },
+    }),
+  wrongCode: () =>
+    new ApiError(401, 'wrong_code', 'This code is not right, or it was used before. Wait for the next one.'),
+  stepUpRequired: () =>
+    new ApiError(403, 'step_up_required', 'Prove that it is you first: enter a code at /account/prove.', {
+      fields: { prove: '/account/prove' },
+    }),
   emailNotVerified: () =>
     new ApiError(403, 'email_not_verified', 'Open the link in the verification mail first, or ask for a new one.'),
   forbidden: (detail: string) => new ApiError(403, 'forbidden', detail),

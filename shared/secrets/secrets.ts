@@ -25,6 +25,7 @@ export type Purpose =
   | 'oauth-client'
   | 'content-upload'
   | 'password-tag'
+  | 'pending-sign-in'
 
 export interface Secrets {
   /** Authenticated encryption (AES-256-GCM); `context` must be given again to open it. */

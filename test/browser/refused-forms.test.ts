@@ -89,6 +89,13 @@ const REFUSED: Readonly<Record<string, Refusal>> = {
     at: ['confirm'],
     says: /exactly/,
   },
+  '/account/prove': { page: '/account/prove', typed: { code: '000000' }, at: ['code'], says: /not right/ },
+  '/sites/ID/publishers': {
+    page: '/sites/ID/settings',
+    typed: { provider: 'gitlab', repository: 'site', branch: 'main' },
+    at: ['repository'],
+    says: /owner\/name/,
+  },
   '/account/tokens': { page: '/account/tokens', typed: { name: LONG }, at: ['name'], says: /characters/ },
   '/account/organisation/rename': {
     page: '/account/organisation',
@@ -160,6 +167,9 @@ const BUTTONS = [
   '/account/sessions/revoke-all',
   '/account/organisation/switch',
   '/account/tokens/revoke',
+  '/account/organisation/second-factor',
+  '/account/totp/begin',
+  '/account/ways-in/sessions/end',
   '/account/organisation/uninvite',
   '/account/plan/checkout',
   '/account/plan/portal',

@@ -11,6 +11,7 @@ export const FLOORS: Readonly<Record<string, number>> = {
   'control/doors/oauth': 97.2,
   'control/drops/domains': 96.4,
   'control/drops/sites': 96.1,
+  'control/drops/publishers': 90.7,
   'control/drops/visiting': 90,
   'control/ground': 100,
   'control/ground/mail': 97.7,

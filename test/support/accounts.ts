@@ -1,6 +1,8 @@
 /** Accounts, organisations and the mail outbox on a real Postgres, with a clock that the test moves. */
 import { Readable } from 'node:stream'
 import { createAccess } from '../../control/people/access/access.ts'
+import { createPasskeys } from '../../control/people/factors/passkeys.ts'
+import { createFactors } from '../../control/people/factors/factors.ts'
 import { createAccounts } from '../../control/people/accounts/accounts.ts'
 import type { Actor } from '../../control/ground/actor.ts'
 import type { AccountHooks, SignedIn, Circumstances } from '../../control/people/accounts/contract.ts'
@@ -40,6 +42,8 @@ export interface SentMail extends RenderedMail {
   readonly token: string
 }
 
+export type AccountsFixture = Awaited<ReturnType<typeof createAccountsFixture>>
+
 export async function createAccountsFixture(log: Log = silentLog) {
   const database = await createTestDatabase()
   const { sql } = database
@@ -61,6 +65,7 @@ export async function createAccountsFixture(log: Log = silentLog) {
     propagate: async () => void hookCalls.push(['propagate', '']),
   }
   const enqueueMail = createEnqueueMail({ secrets, clock })
+  const factors = createFactors({ sql, clock, baseUrl: BASE_URL, secrets, enqueueMail })
   const accounts = createAccounts({
     sql,
     clock,
@@ -69,6 +74,8 @@ export async function createAccountsFixture(log: Log = silentLog) {
     secrets,
     enqueueMail,
     hooks,
+    factors,
+    passkeys: createPasskeys({ sql, clock, baseUrl: BASE_URL }),
     personalDataKeptMs: PERSONAL_DATA_KEPT_MS,
     settings: { unverifiedLifetimeMs: 90 * DAY_MS, unverifiedWarningsMs: [30 * DAY_MS, 7 * DAY_MS] },
     dropUrl: (slug) => `https://${slug}.dropway.test`,
@@ -88,8 +95,19 @@ export async function createAccountsFixture(log: Log = silentLog) {
     })
   }
 
-  const actorOf = async (signedIn: Pick<SignedIn, 'setCookie'>): Promise<Actor> =>
-    (await access.sessionActor(fakeRequest({ cookies: { [SESSION_COOKIE]: secretOf(signedIn) } })))!
+  const cookies = new Map<string, string>()
+  async function actorOf(signedIn: Pick<SignedIn, 'setCookie'>): Promise<Actor> {
+    const secret = secretOf(signedIn)
+    const actor = (await access.sessionActor(fakeRequest({ cookies: { [SESSION_COOKIE]: secret } })))!
+    if (actor.via.kind === 'session') cookies.set(actor.via.sessionId, secret)
+    return actor
+  }
+
+  /** The same session as it is by now. */
+  async function refreshed({ via }: Actor): Promise<Actor> {
+    const secret = via.kind === 'session' ? cookies.get(via.sessionId) : undefined
+    return (await access.sessionActor(fakeRequest({ cookies: { [SESSION_COOKIE]: secret ?? '' } })))!
+  }
 
   let people = 0
   /** A new, verified account with a session. */
@@ -110,10 +128,12 @@ export async function createAccountsFixture(log: Log = silentLog) {
     enqueueMail,
     accounts,
     organisations,
+    factors,
     access,
     tokens,
     mailsTo,
     actorOf,
+    refreshed,
     newAccount,
     apiRoute: createApiRoutes(access.authenticate),
     advance: (ms: number) => void (nowMs += ms),

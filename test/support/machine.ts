@@ -47,7 +47,7 @@ export function describeCircumstances({ pressure = 0, stolen, idle }: Circumstan
   return `waited ${percent(pressure)}, taken by the host ${percent(stolen)}, ${late}`
 }
 
-/** As the planes measure their own (`edge/processes/delay-meter.ts`), in a thread of its own. */
+/** As the planes measure their own (`edge/processes/status/delay-meter.ts`), in a thread of its own. */
 const IDLE_LOOP = `
   const { monitorEventLoopDelay } = require('node:perf_hooks')
   const { parentPort } = require('node:worker_threads')

@@ -166,7 +166,8 @@ export async function findTokenIdentity(sql: Sql, hash: string, now: Date): Prom
     from oauth_tokens t join oauth_grants g on g.id = t.grant_id join users u on u.id = g.user_id
     join organisations o on o.id = g.org_id and o.deleted_at is null
     join memberships m on m.org_id = g.org_id and m.user_id = g.user_id
-    where t.hash = ${hash} and t.kind = 'access' and t.expires_at > ${now} and g.revoked_at is null`
+    left join code_generators f on f.user_id = g.user_id and f.confirmed_at is not null
+    where (f.user_id is not null or not o.requires_second_factor) and t.hash = ${hash} and t.kind = 'access' and t.expires_at > ${now} and g.revoked_at is null`
   return row
 }
 

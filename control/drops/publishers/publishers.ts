@@ -141,7 +141,7 @@ export function createPublishers(deps: PublishersDependencies): Publishers {
       return { ...identity, reach: reachOf(['publish'], [siteId]), via: { kind: 'publisher', publisherId, run }, ip }
     },
 
-    sweep: () => queries.deleteEnded(sql, now()),
+    sweep: () => queries.deleteEndedExchanges(sql, now()),
   }
 }
 

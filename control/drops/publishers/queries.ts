@@ -111,7 +111,7 @@ export async function findPublisherIdentity(
   return row
 }
 
-export async function deleteEnded(sql: Sql, now: Date): Promise<void> {
+export async function deleteEndedExchanges(sql: Sql, now: Date): Promise<void> {
   await sql`delete from publisher_tokens where expires_at <= ${now}`
   await sql`delete from exchanged_tokens where expires_at <= ${now}`
 }

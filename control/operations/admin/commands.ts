@@ -87,6 +87,18 @@ const setPlan: Command = {
   },
 }
 
+const endAccess: Command = {
+  usage: 'end-access --email <e-mail>',
+  summary:
+    'ends every session, token, app and passkey of an account and its password; a mail offers to choose a new one',
+  async run(services, args) {
+    const { email } = options(args, { email: { type: 'string' } })
+    const ended = await services.accounts.endAccess(required('--email', email))
+    if (!ended) throw new UsageError(`There is no account ${email}.`)
+    return { email, user_id: ended.userId, sessions: ended.sessions, tokens: ended.tokens }
+  },
+}
+
 const takedown: Command = {
   usage: 'takedown <slug or address> --reason <text>',
   summary: 'removes what is served at an address (410) and tells its owner, where the database knows one, why',
@@ -195,6 +207,7 @@ const stripeSetup: Command = {
 export const commands: ReadonlyMap<string, Command> = new Map([
   ['create-account', createAccount],
   ['set-plan', setPlan],
+  ['end-access', endAccess],
   ['takedown', takedown],
   ['restore', restore],
   ['backup', backup],

@@ -79,10 +79,10 @@ export function createAccess({ sql, clock, log, baseUrl, oauth, publisher }: Acc
     const alive = aliveAt(new Date(clock.now()))
     const found = await findSessionIdentity(sql, hashSecret(cookie), alive)
     if (!found) return undefined
-    const { sessionId, lastSeenAt, ...identity } = found
+    const { sessionId, lastSeenAt, needsProof, ...identity } = found
     if (isStale(lastSeenAt)) inBackground(touchSession(sql, sessionId, alive.now))
     noteOrganisation(identity.orgId)
-    return { ...identity, reach: EVERYTHING, via: { kind: 'session', sessionId }, ip: request.ip }
+    return { ...identity, reach: EVERYTHING, via: { kind: 'session', sessionId, needsProof }, ip: request.ip }
   }
 
   /** A token for `/mcp` is no credential here: its audience is another resource. */

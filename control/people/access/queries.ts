@@ -19,6 +19,7 @@ interface TokenReach {
 export interface SessionIdentity extends Identity {
   readonly sessionId: string
   readonly lastSeenAt: Date
+  readonly needsProof: boolean
 }
 
 /** No row when the token is unknown, revoked or has run out, or when its user has left the organisation since. */
@@ -31,7 +32,8 @@ export async function findTokenIdentity(sql: Sql, tokenHash: string, now: Date):
     join users u on u.id = t.user_id
     join organisations o on o.id = t.org_id and o.deleted_at is null
     join memberships m on m.org_id = t.org_id and m.user_id = t.user_id
-    where t.token_hash = ${tokenHash} and t.revoked_at is null and (t.expires_at is null or t.expires_at > ${now})`
+    left join code_generators g on g.user_id = t.user_id and g.confirmed_at is not null
+    where (g.user_id is not null or not o.requires_second_factor) and t.token_hash = ${tokenHash} and t.revoked_at is null and (t.expires_at is null or t.expires_at > ${now})`
   return row
 }
 
@@ -39,18 +41,20 @@ export async function findTokenIdentity(sql: Sql, tokenHash: string, now: Date):
 export async function findSessionIdentity(
   sql: Sql,
   tokenHash: string,
-  alive: { now: Date; seenAfter: Date },
+  alive: { now: Date; seenAfter: Date; provedAfter: Date },
 ): Promise<SessionIdentity | undefined> {
   const [row] = await sql<SessionIdentity[]>`
     select s.id as "sessionId", s.last_seen_at as "lastSeenAt",
+           g.user_id is not null and (s.proved_at is null or s.proved_at <= ${alive.provedAfter}) as "needsProof",
            u.id as "userId", coalesce(u.typed_email, u.email) as email, u.email_verified_at is not null as "emailVerified", u.is_staff as "isStaff",
            tenant.id as "orgId", tenant.plan, tenant.role
     from sessions s
     join users u on u.id = s.user_id
+    left join code_generators g on g.user_id = s.user_id and g.confirmed_at is not null
     cross join lateral (
       select o.id, o.plan, m.role
       from memberships m join organisations o on o.id = m.org_id and o.deleted_at is null
-      where m.user_id = s.user_id
+      where m.user_id = s.user_id and (g.user_id is not null or not o.requires_second_factor)
       order by (o.id = s.org_id) desc, o.personal desc, o.created_at
       limit 1
     ) tenant
@@ -172,12 +176,13 @@ export async function insertSession(
     userAgent: string
     now: Date
     expiresAt: Date
+    provedAt: Date | null
   },
 ): Promise<void> {
   await sql`
-    insert into sessions (id, token_hash, user_id, org_id, ip, user_agent, created_at, last_seen_at, expires_at)
+    insert into sessions (id, token_hash, user_id, org_id, ip, user_agent, created_at, last_seen_at, expires_at, proved_at)
     values (${session.id}, ${session.tokenHash}, ${session.userId}, ${session.orgId}, ${session.ip}, ${session.userAgent},
-      ${session.now}, ${session.now}, ${session.expiresAt})`
+      ${session.now}, ${session.now}, ${session.expiresAt}, ${session.provedAt})`
 }
 
 export async function deleteSessionByHash(sql: Sql, tokenHash: string): Promise<void> {

@@ -1,5 +1,5 @@
 /** Sessions of browsers. The secret goes into the cookie and nowhere else; Postgres knows only its hash. */
-import { DAY_MS, SECOND_MS } from '../../../shared/running/clock.ts'
+import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../../shared/running/clock.ts'
 import { newId } from '../../../shared/contracts/ids.ts'
 import { hashSecret, randomSecret } from '../../../shared/secrets/secrets.ts'
 import type { Sql } from '../../ground/database/sql.ts'
@@ -24,6 +24,8 @@ export const SESSION_COOKIE = '__Host-dropway_session'
 export const SESSION_LIFETIME_MS = 21 * DAY_MS
 /** A browser that was not seen for so long has to sign in again. */
 export const SESSION_IDLE_MS = 7 * DAY_MS
+/** How long a proof of the second factor is good for what cannot be undone. */
+export const PROOF_MS = 10 * MINUTE_MS
 
 const MAX_USER_AGENT_CHARS = 300
 
@@ -38,7 +40,7 @@ export interface Browser {
 /** A session that came along ends: a secret from before the sign-in is worth nothing after it. */
 export async function beginSession(
   tx: Sql,
-  { userId, orgId }: { userId: string; orgId: string },
+  { userId, orgId, provedAt = null }: { userId: string; orgId: string; provedAt?: Date | null },
   browser: Browser,
   now: Date,
 ): Promise<{ setCookie: string }> {
@@ -54,6 +56,7 @@ export async function beginSession(
     userAgent: browser.userAgent.slice(0, MAX_USER_AGENT_CHARS),
     now,
     expiresAt: new Date(now.getTime() + SESSION_LIFETIME_MS),
+    provedAt,
   })
   return { setCookie: cookie(SESSION_COOKIE, secret, { maxAgeSeconds: SESSION_LIFETIME_MS / SECOND_MS }) }
 }
@@ -76,6 +79,7 @@ export function clearedSessionCookie(): string {
   return cookie(SESSION_COOKIE, '', { maxAgeSeconds: 0 })
 }
 
-export function aliveAt(now: Date): { now: Date; seenAfter: Date } {
-  return { now, seenAfter: new Date(now.getTime() - SESSION_IDLE_MS) }
+export function aliveAt(now: Date): { now: Date; seenAfter: Date; provedAfter: Date } {
+  const before = (ms: number): Date => new Date(now.getTime() - ms)
+  return { now, seenAfter: before(SESSION_IDLE_MS), provedAfter: before(PROOF_MS) }
 }

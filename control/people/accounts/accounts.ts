@@ -8,7 +8,7 @@ import type { Accounts } from './contract.ts'
 import type { AccountsDependencies, PartDependencies } from './dependencies.ts'
 import { createEmailChange, createVerification } from './email.ts'
 import { createLinks } from './links.ts'
-import { createPasswords } from './passwords.ts'
+import { createAccessEnd, createPasswords } from './passwords.ts'
 import { deleteOldLinks } from './queries.ts'
 import { ACCOUNT_ALLOWANCES } from './rules.ts'
 import { createSigningIn } from './signing-in.ts'
@@ -47,6 +47,7 @@ export function createAccounts(options: AccountsDependencies): Accounts {
     ...createSigningIn(deps),
     ...createVerification(deps),
     ...createPasswords(deps),
+    ...createAccessEnd(deps),
     ...createEmailChange(deps),
     ...createClosing({ ...deps, closeAccount }),
     ...createAbandonment({ ...deps, closeAccount }),

@@ -2,7 +2,7 @@
 import type { Clock } from '../../../shared/running/clock.ts'
 import { errors } from '../../../shared/contracts/errors.ts'
 import { leadsOf } from '../../ground/terms/warnings.ts'
-import type { Actor } from '../../ground/actor.ts'
+import { requireProved, type Actor } from '../../ground/actor.ts'
 import { transaction, type Pool } from '../../ground/database/sql.ts'
 import {
   allChanges,
@@ -38,7 +38,7 @@ import {
   type AccountNotice,
 } from './queries.ts'
 
-type ClosingDependencies = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'now' | 'enqueueMail'>
+type ClosingDependencies = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'now' | 'enqueueMail' | 'factors'>
 
 /** Ends an account inside the caller's transaction: its organisations, drops, sessions and tokens go, and a mail says so. */
 export type CloseAccount = (
@@ -51,7 +51,8 @@ export function createCloseAccount({
   hooks,
   now,
   enqueueMail,
-}: Pick<ClosingDependencies, 'hooks' | 'now' | 'enqueueMail'>): CloseAccount {
+  factors,
+}: Pick<ClosingDependencies, 'hooks' | 'now' | 'enqueueMail' | 'factors'>): CloseAccount {
   return async (tx, user, by) => {
     const owned = await lockOwnedOrganisations(tx, user.id)
     const shared = owned.filter((organisation) => organisation.members > 1).map((organisation) => organisation.name)
@@ -71,6 +72,7 @@ export function createCloseAccount({
     await leaveAllOrganisations(tx, user.id)
     await endSessionsOf(tx, user.id)
     await revokeTokensOf(tx, user.id, now())
+    await factors.forget(tx, user.id)
     await eraseUser(tx, user.id, now())
     await enqueueMail(tx, {
       eventKey: `account_deleted:${user.id}`,
@@ -89,6 +91,7 @@ export function createClosing({
 }: ClosingDependencies & { closeAccount: CloseAccount }): Pick<Accounts, 'deleteAccount'> {
   return {
     async deleteAccount(actor, { password }) {
+      requireProved(actor)
       await requirePassword(sql, throttle, actor, password)
       const { changes } = await changeRoutes(sql, async (tx) => {
         const user = await lockUser(tx, actor.userId)

@@ -54,9 +54,15 @@ export interface Accounts {
    * `proof_required` with a challenge; the next attempt brings its answer along (`proof`), which is good for one.
    */
   signIn(
-    input: { email: string; password: string; proof?: string | undefined },
+    input: { email: string; password: string; proof?: string | undefined; code?: string | undefined },
     circumstances: Circumstances,
   ): Promise<SignedIn>
+  /** Where the account has a second factor `signIn` throws 401 `second_factor_required` with `pending`; this goes on. */
+  continueSignIn(input: { pending: string; code: string }, circumstances: Circumstances): Promise<SignedIn>
+  /** Neither e-mail nor password: the device has checked who holds it. Counts as the second factor. */
+  signInWithPasskey(credential: unknown, circumstances: Circumstances): Promise<SignedIn>
+  /** Everything but the password is lost: a day from now it suffices, unless a mail stops that. */
+  requestRecovery(pending: string): Promise<{ dueAt: Date }>
   /** Answers with the cookie that clears the session. Never fails: an unknown session is already signed out. */
   signOut(sessionSecret: string | undefined): Promise<{ setCookie: string }>
   /** Ends every session of the account, the calling one too. */
@@ -80,7 +86,12 @@ export interface Accounts {
    * Sets the password, ends every session, API token and connected app, signs in: a person who resets may have lost the
    * account to someone else. Proves the mailbox, hence verifies the e-mail too.
    */
-  resetPassword(input: { token: string; password: string }, circumstances: Circumstances): Promise<SignedIn>
+  resetPassword(
+    input: { token: string; password: string; code?: string | undefined },
+    circumstances: Circumstances,
+  ): Promise<SignedIn>
+  /** Does the account behind this link have a second factor, which choosing a new password asks for too? */
+  asksForCode(kind: LinkKind, token: string): Promise<boolean>
   /** Ends every other session, and API tokens and connected apps when asked to; the calling session gets a new cookie. */
   changePassword(
     actor: Actor,
@@ -103,6 +114,12 @@ export interface Accounts {
 
   /** Removes what has run out: sessions, links, counters. A job. */
   sweep(): Promise<void>
+
+  /**
+   * For the operator's command: ends every session, token, app and passkey and the password itself; a link to choose a new
+   * one goes to the mailbox. The second factor stays. Undefined when there is no such account.
+   */
+  endAccess(email: string): Promise<{ userId: string; sessions: number; tokens: number } | undefined>
 
   /** For the operator's command: creates an account without a browser. */
   createAccount(input: {

@@ -7,6 +7,8 @@ import type { Pool } from '../../ground/database/sql.ts'
 import type { Throttle } from '../../ground/http/limits/throttle.ts'
 import type { Request } from '../../ground/http/route.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
+import type { Factors } from '../factors/factors.ts'
+import type { Passkeys } from '../factors/passkeys.ts'
 import type { AccountHooks } from './contract.ts'
 import type { Links } from './links.ts'
 import type { AllowanceName } from './rules.ts'
@@ -24,6 +26,11 @@ export interface AccountsDependencies {
   readonly secrets: Pick<Secrets, 'sign' | 'verify'>
   readonly enqueueMail: EnqueueMail
   readonly hooks: AccountHooks
+  readonly factors: Pick<
+    Factors,
+    'isEnrolled' | 'takeCode' | 'requestRecovery' | 'applyRecovery' | 'endPasskeys' | 'forget'
+  >
+  readonly passkeys: Pick<Passkeys, 'userOf'>
   /** How long what names the person of a closed account is kept in logs. */
   readonly personalDataKeptMs: number
   readonly settings: AbandonmentSettings

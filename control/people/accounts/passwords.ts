@@ -9,6 +9,7 @@ import { recordAudit } from '../audit/audit.ts'
 import { transaction, type Sql } from '../../ground/database/sql.ts'
 import { changeRoutes } from '../../ground/routing/changes.ts'
 import { ACCOUNT_PATHS } from '../../ground/mail/links.ts'
+import { findHomeOrganisation } from '../organisations/personal.ts'
 import type { Accounts } from './contract.ts'
 import type { PartDependencies } from './dependencies.ts'
 import { findLink, findUserByEmail, lockUser, retireLinks, setPasswordHash, useLink, type UserRow } from './queries.ts'
@@ -18,9 +19,9 @@ import { verify } from './email.ts'
 
 type PasswordsDependencies = Pick<
   PartDependencies,
-  'sql' | 'hooks' | 'throttle' | 'links' | 'now' | 'log' | 'enqueueMail' | 'baseUrl' | 'secrets'
+  'sql' | 'hooks' | 'throttle' | 'links' | 'now' | 'log' | 'enqueueMail' | 'baseUrl' | 'secrets' | 'factors'
 >
-type Passwords = Pick<Accounts, 'requestReset' | 'isLinkValid' | 'resetPassword' | 'changePassword'>
+type Passwords = Pick<Accounts, 'requestReset' | 'isLinkValid' | 'asksForCode' | 'resetPassword' | 'changePassword'>
 
 export function createPasswords({
   sql,
@@ -32,6 +33,7 @@ export function createPasswords({
   enqueueMail,
   baseUrl,
   secrets,
+  factors,
 }: PasswordsDependencies): Passwords {
   async function sendReset(email: string): Promise<void> {
     const user = await findUserByEmail(sql, email)
@@ -75,19 +77,30 @@ export function createPasswords({
 
     isLinkValid: (kind, token) => links.isValid(sql, kind, token),
 
-    async resetPassword({ token, password }, circumstances) {
+    async asksForCode(kind, token) {
+      const link = await findLink(sql, kind, hashSecret(token))
+      return link !== undefined && factors.isEnrolled(sql, link.userId)
+    },
+
+    async resetPassword({ token, password, code }, circumstances) {
       const tokenHash = hashSecret(token)
       const known = await findLink(sql, 'reset', tokenHash)
       if (!known) throw errors.invalidLink()
       requireGoodPassword(password, known.email)
+      // A mailbox is not a second factor: whoever reads the mails has to show it too. A wrong code leaves the link as it is.
+      const isAsked = (await links.isValid(sql, 'reset', token)) && (await factors.isEnrolled(sql, known.userId))
+      if (isAsked && !code) throw errors.wrongCode()
+      if (isAsked && code) await factors.takeCode(known.userId, code)
       const replaced = await hashedAndTagged(known.email, password)
       const { value: signedIn, changes } = await changeRoutes(sql, async (tx) => {
         const link = await useLink(tx, 'reset', tokenHash, now())
         const user = link && (await lockUser(tx, link.userId))
         if (!user || user.email !== link.email) throw errors.invalidLink()
         await replacePassword(tx, user, { password: replaced, endTokensAndApps: true })
+        await factors.endPasskeys(tx, user.id)
         if (user.verifiedAt === null) await verify(tx, user, now(), hooks)
-        const entered = await enter(tx, { ...user, verifiedAt: user.verifiedAt ?? now() }, circumstances, now(), hooks)
+        const entering = { user: { ...user, verifiedAt: user.verifiedAt ?? now() }, circumstances, at: now() }
+        const entered = await enter(tx, { ...entering, isProved: isAsked }, { hooks, enqueueMail, baseUrl })
         const actor = { userId: user.id, email: user.email, ip: circumstances.ip }
         await recordAudit(tx, {
           at: now(),
@@ -126,6 +139,49 @@ export function createPasswords({
           setCookie,
           claimed: 0,
         }
+      })
+    },
+  }
+}
+
+type EndingDependencies = Pick<PartDependencies, 'sql' | 'hooks' | 'links' | 'now' | 'secrets' | 'factors'>
+
+/** For the operator: whoever has got into an account is put out, the owner comes back by the mailbox. */
+export function createAccessEnd({
+  sql,
+  hooks,
+  links,
+  now,
+  secrets,
+  factors,
+}: EndingDependencies): Pick<Accounts, 'endAccess'> {
+  return {
+    async endAccess(text) {
+      const email = parseEmail(text)
+      const known = await findUserByEmail(sql, email)
+      if (!known) return undefined
+      // No one has it: the mailbox is the way back.
+      const unknown = randomSecret()
+      const nothing = { hash: await hashPassword(unknown), tag: passwordTag(secrets, email, unknown) }
+      return transaction(sql, async (tx) => {
+        const user = await lockUser(tx, known.id)
+        if (!user) return undefined
+        await setPasswordHash(tx, user.id, nothing)
+        const sessions = await endSessionsOf(tx, user.id)
+        const tokens = await revokeTokensOf(tx, user.id, now())
+        await hooks.endConnectedApps(tx, user.id, now())
+        await factors.endPasskeys(tx, user.id)
+        await retireLinks(tx, user.id, ['reset', 'email_change'], now())
+        await links.send(tx, 'reset', { userId: user.id, email: user.email })
+        await recordAudit(tx, {
+          at: now(),
+          orgId: await findHomeOrganisation(tx, user.id),
+          actor: { system: 'operator' },
+          action: 'account.access_ended',
+          subject: user.id,
+          detail: { sessions, tokens },
+        })
+        return { userId: user.id, sessions, tokens }
       })
     },
   }

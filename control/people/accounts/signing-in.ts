@@ -11,9 +11,12 @@ import {
   endSessionsOf,
   listSessions,
 } from '../access/sessions.ts'
+import { deviceOf } from '../access/devices.ts'
 import { recordAudit } from '../audit/audit.ts'
+import { noteDevice } from '../factors/devices.ts'
 import type { Actor } from '../../ground/actor.ts'
-import type { Sql } from '../../ground/database/sql.ts'
+import { MINUTE_MS } from '../../../shared/running/clock.ts'
+import { transaction, type Sql } from '../../ground/database/sql.ts'
 import { changeRoutes, type RoutingTransaction } from '../../ground/routing/changes.ts'
 import { findHomeOrganisation } from '../organisations/personal.ts'
 import type { Accounts, SignedIn, Circumstances } from './contract.ts'
@@ -21,14 +24,78 @@ import type { PartDependencies } from './dependencies.ts'
 import { findNamesake, findUser, findUserByEmail, lockUser, type UserRow } from './queries.ts'
 import { DUMMY_PASSWORD_HASH, passwordTag } from './rules.ts'
 
-type SigningInDependencies = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'now' | 'proofOfWork' | 'secrets'>
-type SigningIn = Pick<Accounts, 'signIn' | 'signOut' | 'signOutEverywhere' | 'listSessions' | 'revokeSession'>
+type SigningInDependencies = Pick<
+  PartDependencies,
+  'sql' | 'hooks' | 'throttle' | 'now' | 'proofOfWork' | 'secrets' | 'factors' | 'passkeys' | 'enqueueMail' | 'baseUrl'
+>
+type SigningIn = Pick<
+  Accounts,
+  | 'continueSignIn'
+  | 'requestRecovery'
+  | 'signInWithPasskey'
+  | 'signIn'
+  | 'signOut'
+  | 'signOutEverywhere'
+  | 'listSessions'
+  | 'revokeSession'
+>
 
 /** No password of ours is longer; hashing megabytes would be work for nothing. */
 const MAX_TRIED_PASSWORD_CHARS = 1000
+/** Time to find the phone. */
+const PENDING_MS = 10 * MINUTE_MS
+const MAX_PENDING_CHARS = 300
+
+interface Admission {
+  /** Lets a person in who knows the password; where the account has a second factor, with a code. */
+  admit(checked: UserRow, code: string | undefined, circumstances: Circumstances): Promise<SignedIn>
+  /** Whose password was right a moment ago. */
+  pendingUser(pending: string): Promise<UserRow>
+}
+
+function createAdmission(deps: SigningInDependencies): Admission {
+  const { sql, hooks, now, secrets, factors } = deps
+
+  /** The person knows the password; with a second factor the code is taken before anything begins. */
+  async function admit(checked: UserRow, code: string | undefined, circumstances: Circumstances): Promise<SignedIn> {
+    const isRecovered = await transaction(sql, async (tx) => {
+      const orgId = await findHomeOrganisation(tx, checked.id)
+      return factors.applyRecovery(tx, { userId: checked.id, email: checked.email, orgId })
+    })
+    const isAsked = !isRecovered && (await factors.isEnrolled(sql, checked.id))
+    if (isAsked && !code) throw errors.secondFactorRequired(pendingOf(checked))
+    if (isAsked && code) await factors.takeCode(checked.id, code)
+    const { value: signedIn, changes } = await changeRoutes(sql, async (tx) => {
+      // Deleted, or given another password, while the hash was computed.
+      const user = await lockUser(tx, checked.id)
+      if (user?.passwordHash !== checked.passwordHash) throw errors.wrongCredentials()
+      return enter(tx, { user, circumstances, at: now(), isProved: isAsked }, deps)
+    })
+    await hooks.propagate(changes)
+    return signedIn
+  }
+
+  /** Stands for a right password while the code is typed; worthless once the password is another. */
+  function pendingOf({ id, passwordHash }: UserRow): string {
+    const text = `${id}.${now().getTime() + PENDING_MS}`
+    return `${text}.${secrets.sign('pending-sign-in', `${text}.${passwordHash}`)}`
+  }
+
+  async function pendingUser(pending: string): Promise<UserRow> {
+    const [id = '', until = '', signature = ''] = pending.slice(0, MAX_PENDING_CHARS).split('.')
+    const user = await findUser(sql, id)
+    const isGood = user && secrets.verify('pending-sign-in', `${id}.${until}.${user.passwordHash}`, signature)
+    if (!isGood || Number(until) <= now().getTime())
+      throw errors.wrongCredentials('That took too long. Enter your e-mail and password again.')
+    return user
+  }
+
+  return { admit, pendingUser }
+}
 
 export function createSigningIn(deps: SigningInDependencies): SigningIn {
-  const { sql, hooks, throttle, now, proofOfWork, secrets } = deps
+  const { sql, hooks, throttle, now, proofOfWork, secrets, factors, passkeys } = deps
+  const { admit, pendingUser } = createAdmission(deps)
 
   /** Too many attempts do not lock the owner out: the next one costs the browser some work, each time anew. */
   async function requireProof(used: number, email: string, proof: string | undefined): Promise<void> {
@@ -83,16 +150,30 @@ export function createSigningIn(deps: SigningInDependencies): SigningIn {
 
   return {
     async signIn(input, circumstances) {
-      const { password, proof } = input
+      const { password, proof, code } = input
       const checked = await checkCredentials({ email: parseEmail(input.email), password, proof }, circumstances.ip)
+      return admit(checked, code, circumstances)
+    },
+
+    async continueSignIn({ pending, code }, circumstances) {
+      return admit(await pendingUser(pending), code, circumstances)
+    },
+
+    async signInWithPasskey(credential, circumstances) {
+      const userId = await passkeys.userOf(credential)
       const { value: signedIn, changes } = await changeRoutes(sql, async (tx) => {
-        // Deleted, or given another password, while the hash was computed.
-        const user = await lockUser(tx, checked.id)
-        if (user?.passwordHash !== checked.passwordHash) throw errors.wrongCredentials()
-        return enter(tx, user, circumstances, now(), hooks)
+        const user = await lockUser(tx, userId)
+        if (!user) throw errors.wrongCredentials('This passkey opens no account here.')
+        return enter(tx, { user, circumstances, at: now(), isProved: true }, deps)
       })
       await hooks.propagate(changes)
       return signedIn
+    },
+
+    async requestRecovery(pending) {
+      const user = await pendingUser(pending)
+      const orgId = await findHomeOrganisation(sql, user.id)
+      return factors.requestRecovery({ userId: user.id, email: user.email, orgId })
     },
 
     async signOut(sessionSecret) {
@@ -116,16 +197,45 @@ export function createSigningIn(deps: SigningInDependencies): SigningIn {
   }
 }
 
+export interface Entering {
+  readonly user: Pick<UserRow, 'id' | 'email' | 'shownEmail' | 'verifiedAt'>
+  readonly circumstances: Circumstances
+  readonly at: Date
+  /** The second factor was shown just now. */
+  readonly isProved: boolean
+}
+
+export interface EnteringDependencies extends Pick<PartDependencies, 'enqueueMail' | 'baseUrl'> {
+  readonly hooks: Pick<PartDependencies['hooks'], 'onSignIn' | 'claim'>
+}
+
+/** Whoever gets into an account with a browser that it has not seen is told of in the mailbox. The first is the owner's. */
+async function tellOfNewDevice(
+  tx: Sql,
+  { user, circumstances, at }: Pick<Entering, 'user' | 'circumstances' | 'at'>,
+  { enqueueMail, baseUrl }: Pick<EnteringDependencies, 'enqueueMail' | 'baseUrl'>,
+): Promise<void> {
+  const device = deviceOf(circumstances.userAgent)
+  const { isNew, isFirst } = await noteDevice(tx, { userId: user.id, device, now: at })
+  if (!isNew || isFirst) return
+  await enqueueMail(tx, {
+    eventKey: `new_device:${user.id}:${device}:${at.toISOString()}`,
+    to: user.email,
+    template: 'new_device',
+    data: { device, ip: circumstances.ip, at, link: `${baseUrl}/account/ways-in` },
+  })
+}
+
 /** A person who has proved who they are gets a session, their clocks reset and this browser's drops. */
 export async function enter(
   tx: RoutingTransaction,
-  user: Pick<UserRow, 'id' | 'shownEmail' | 'verifiedAt'>,
-  circumstances: Circumstances,
-  at: Date,
-  hooks: Pick<PartDependencies['hooks'], 'onSignIn' | 'claim'>,
+  { user, circumstances, at, isProved }: Entering,
+  { hooks, enqueueMail, baseUrl }: EnteringDependencies,
 ): Promise<SignedIn> {
   const orgId = await findHomeOrganisation(tx, user.id)
-  const { setCookie } = await beginSession(tx, { userId: user.id, orgId }, circumstances, at)
+  const person = { userId: user.id, orgId, provedAt: isProved ? at : null }
+  const { setCookie } = await beginSession(tx, person, circumstances, at)
+  await tellOfNewDevice(tx, { user, circumstances, at }, { enqueueMail, baseUrl })
   await hooks.onSignIn(tx, user.id, at)
   const claimed =
     circumstances.anonymousId === undefined

@@ -13,7 +13,9 @@ import { currencyOf, resolveCountry } from '../organisations/countries.ts'
 import type { PartDependencies } from './dependencies.ts'
 import { insertUser, type Namesake } from './queries.ts'
 import { passwordTag, requireGoodPassword } from './rules.ts'
+import { deviceOf } from '../access/devices.ts'
 import { beginSession } from '../access/sessions.ts'
+import { noteDevice } from '../factors/devices.ts'
 
 type SigningUpDependencies = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'links' | 'now' | 'secrets'>
 
@@ -78,6 +80,7 @@ export function createSigningUp(deps: SigningUpDependencies): Pick<Accounts, 'si
           }))
         if (!created) throw new Error('A namesake has an address of its own, and it was taken')
         const { setCookie } = await beginSession(tx, created, circumstances, now())
+        await noteDevice(tx, { userId: created.userId, device: deviceOf(circumstances.userAgent), now: now() })
         const claimed =
           circumstances.anonymousId === undefined
             ? 0

@@ -1,6 +1,6 @@
 /** Those who belong to an organisation: roles, leaving, and who owns it. */
 import { errors } from '../../../shared/contracts/errors.ts'
-import { requirePermission, type Actor } from '../../ground/actor.ts'
+import { requirePermission, requireProved, type Actor } from '../../ground/actor.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
 import type { Bill } from '../../ground/mail/letters/templates.ts'
@@ -64,6 +64,7 @@ export function createMembers({ sql, clock, baseUrl, enqueueMail, hooks }: Organ
         const isLeaving = userId === actor.userId
         const member = await otherMember(tx, orgId, userId)
         if (!isLeaving) requirePermission(own.role, 'manage_members')
+        if (!isLeaving) requireProved(actor)
         if (member.role === 'owner')
           throw errors.conflict(
             'owner_role',
@@ -86,6 +87,7 @@ export function createMembers({ sql, clock, baseUrl, enqueueMail, hooks }: Organ
     async transfer(actor, orgId, toUserId) {
       const { changes } = await changeRoutes(sql, async (tx) => {
         const own = await lockAsMember(tx, actor, orgId, 'transfer')
+        requireProved(actor)
         if (own.personal)
           throw errors.conflict('personal_organisation', 'A personal organisation cannot be transferred.')
         if (toUserId === actor.userId) return

@@ -5,7 +5,7 @@
  */
 import { errors } from '../../../shared/contracts/errors.ts'
 import { newId } from '../../../shared/contracts/ids.ts'
-import type { Actor } from '../../ground/actor.ts'
+import { requireProved, type Actor } from '../../ground/actor.ts'
 import { transaction } from '../../ground/database/sql.ts'
 import { changeRoutes } from '../../ground/routing/changes.ts'
 import { recordAudit } from '../audit/audit.ts'
@@ -14,6 +14,7 @@ import { createInvitations, type Invitations } from './invitations.ts'
 import { createMembers, type Members } from './members.ts'
 import { changeAsMember, lockAsMember, requireMembership } from './membership.ts'
 import {
+  hasSecondFactor,
   insertOrganisation,
   listMemberships,
   listOwned,
@@ -22,6 +23,7 @@ import {
   listPublicDrops,
   setName,
   setPolicy,
+  setSecondFactorRequired,
   setSessionOrganisation,
   type MembershipRow,
   type PublicDrop,
@@ -51,6 +53,8 @@ export interface Organisations extends Members, Invitations {
   stillPublic(organisation: Pick<MembershipRow, 'id' | 'visibilityPolicy'>): Promise<PublicDrop[]>
   /** Its drops are gone at once. A personal organisation goes with its account only. */
   remove(actor: Actor, orgId: string): Promise<void>
+  /** Members without a second factor cannot act for it from their next request on, until they have one. */
+  requireSecondFactor(actor: Actor, orgId: string, isRequired: boolean): Promise<MembershipRow>
   /** Makes it the one that the session acts for. */
   switchTo(actor: Actor, orgId: string): Promise<MembershipRow>
 }
@@ -106,6 +110,25 @@ export function createOrganisations(deps: OrganisationsDependencies): Organisati
 
     stillPublic: async ({ id, visibilityPolicy }) => (visibilityPolicy === 'no_public' ? listPublicDrops(sql, id) : []),
 
+    requireSecondFactor: (actor, orgId, isRequired) =>
+      changeAsMember(sql, actor, orgId, 'manage_admins', async (tx, own) => {
+        requireProved(actor)
+        if (own.personal)
+          throw errors.conflict('personal_organisation', 'A personal organisation has no other members.')
+        if (isRequired && !(await hasSecondFactor(tx, actor.userId)))
+          throw errors.forbidden('Turn on a second factor for your own account first, at /account/totp.')
+        await setSecondFactorRequired(tx, orgId, isRequired)
+        await recordAudit(tx, {
+          at: now(),
+          orgId,
+          actor,
+          action: 'organisation.second_factor_required',
+          subject: orgId,
+          detail: { required: isRequired ? 'yes' : 'no' },
+        })
+        return { ...own, requiresSecondFactor: isRequired }
+      }),
+
     async remove(actor, orgId) {
       const { changes } = await changeRoutes(sql, async (tx) => {
         const own = await lockAsMember(tx, actor, orgId, 'delete')
@@ -132,6 +155,8 @@ export function createOrganisations(deps: OrganisationsDependencies): Organisati
       if (actor.via.kind !== 'session')
         throw errors.forbidden('A token belongs to one organisation. Only a dashboard session can switch.')
       const target = await requireMembership(sql, actor, orgId)
+      if (target.requiresSecondFactor && !(await hasSecondFactor(sql, actor.userId)))
+        throw errors.forbidden(`${target.name} asks its members for a second factor. Turn yours on at /account/totp.`)
       await setSessionOrganisation(sql, actor.via.sessionId, orgId)
       return target
     },

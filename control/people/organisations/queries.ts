@@ -14,6 +14,18 @@ export interface OrganisationRow {
   readonly currency: string
   readonly ownerId: string
   readonly visibilityPolicy: VisibilityPolicy
+  readonly requiresSecondFactor: boolean
+}
+
+/** Its members need a second factor from now on, or no longer. */
+export async function setSecondFactorRequired(sql: Sql, orgId: string, isRequired: boolean): Promise<void> {
+  await sql`update organisations set requires_second_factor = ${isRequired} where id = ${orgId}`
+}
+
+/** Does this person have one? */
+export async function hasSecondFactor(sql: Sql, userId: string): Promise<boolean> {
+  const rows = await sql`select 1 from code_generators where user_id = ${userId} and confirmed_at is not null`
+  return rows.length > 0
 }
 
 export interface MembershipRow extends OrganisationRow {
@@ -21,7 +33,8 @@ export interface MembershipRow extends OrganisationRow {
 }
 
 const organisationColumns = (sql: Sql) =>
-  sql`o.id, o.name, o.plan, o.personal, o.country, o.currency, o.owner_id as "ownerId", o.visibility_policy as "visibilityPolicy"`
+  sql`o.id, o.name, o.plan, o.personal, o.country, o.currency, o.owner_id as "ownerId", o.visibility_policy as "visibilityPolicy",
+  o.requires_second_factor as "requiresSecondFactor"`
 
 export async function insertOrganisation(
   sql: Sql,

@@ -1,8 +1,10 @@
 import { z } from 'zod'
+import type { Actor } from '../../ground/actor.ts'
 import type { ApiRouteFactory } from '../../ground/http/api.ts'
 import { described } from '../../ground/http/operations/described.ts'
 import type { Route } from '../../ground/http/route.ts'
 import type { Organisations } from './organisations.ts'
+import type { MembershipRow } from './queries.ts'
 import { invitationSchema, memberSchema, tenantSchema, toInvitation, toMember, toTenant } from './schemas.ts'
 import { GIVABLE_ROLES, VISIBILITY_POLICIES } from './rules.ts'
 
@@ -11,8 +13,9 @@ const changeSchema = z
   .strictObject({
     name: described(z.string(), 'Its name.', 'Example Ltd').optional(),
     visibility_policy: described(z.enum(VISIBILITY_POLICIES), 'Whether its drops may be public.').optional(),
+    require_second_factor: described(z.boolean(), 'Members need a second factor to act for it.').optional(),
   })
-  .refine((body) => Object.keys(body).length > 0, 'Send name or visibility_policy.')
+  .refine((body) => Object.keys(body).length > 0, 'Send name, visibility_policy or require_second_factor.')
 const givableRole = z.enum(GIVABLE_ROLES)
 const tag = 'Organisation'
 
@@ -27,6 +30,15 @@ export function organisationRoutes(deps: OrganisationRoutesDependencies): Route[
 
 /** Routes of an organisation as a whole. */
 function wholeRoutes({ apiRoute, organisations }: OrganisationRoutesDependencies): Route[] {
+  /** The second factor is the owner's word; the rest is one change. */
+  async function change(actor: Actor, orgId: string, wanted: z.output<typeof changeSchema>): Promise<MembershipRow> {
+    const { name, visibility_policy: visibilityPolicy, require_second_factor: isRequired } = wanted
+    const asked =
+      isRequired === undefined ? undefined : await organisations.requireSecondFactor(actor, orgId, isRequired)
+    if (asked && name === undefined && visibilityPolicy === undefined) return asked
+    return organisations.change(actor, orgId, { name, visibilityPolicy })
+  }
+
   return [
     apiRoute({
       method: 'GET',
@@ -59,13 +71,13 @@ function wholeRoutes({ apiRoute, organisations }: OrganisationRoutesDependencies
       path: '/api/v1/organisations/:id',
       access: 'verified',
       needs: 'people',
-      summary: 'Rename an organisation, or say whether its drops may be public',
+      summary: 'Rename an organisation, say whether its drops may be public, or ask its members for a second factor',
       tag,
       body: changeSchema,
       status: 200,
       output: tenantSchema,
-      async run({ actor, params, body: { name, visibility_policy: visibilityPolicy } }) {
-        const changed = await organisations.change(actor, params.id, { name, visibilityPolicy })
+      async run({ actor, params, body }) {
+        const changed = await change(actor, params.id, body)
         return toTenant(changed, await organisations.stillPublic(changed))
       },
     }),

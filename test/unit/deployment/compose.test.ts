@@ -163,7 +163,7 @@ test('Prometheus asks every plane; the dashboard and the alerts name figures tha
   }
   const targets = jobs.flatMap((job) => job.static_configs.flatMap((config) => config.targets))
   expect(targets).toEqual(['edge-1:9100', 'edge-2:9100', 'control-1:8787', 'control-2:8787'])
-  const metrics = read('edge/processes/figures.ts')
+  const metrics = read('edge/processes/status/figures.ts')
   const dashboard = JSON.parse(read('.docker/grafana/dropway.json')) as {
     panels: { title: string; targets: { expr: string }[] }[]
   }

@@ -7,11 +7,12 @@ import {
   suffices,
   type CredentialNeed,
   type Reach,
+  requireProved,
 } from '../../../control/ground/actor.ts'
 
 const NEEDS: readonly CredentialNeed[] = ['nothing', 'read', 'publish', 'manage', 'read-people', 'people', 'session']
 const token = { kind: 'token', tokenId: 'tok' } as const
-const session = { kind: 'session', sessionId: 'ses' } as const
+const session = { kind: 'session', sessionId: 'ses', needsProof: false } as const
 
 test.each<[string, Reach, typeof token | typeof session, readonly CredentialNeed[]]>([
   ['a session', EVERYTHING, session, NEEDS],
@@ -30,6 +31,16 @@ test('a workflow reads and publishes, and hears nothing of people', () => {
   const via = { kind: 'publisher', publisherId: 'pub', run } as const
   const reach = reachOf(['publish'], ['st_1'])
   expect(NEEDS.filter((need) => suffices({ reach, via }, need))).toEqual(['nothing', 'read', 'publish'])
+})
+
+test.each([
+  ['a session that has to prove itself', { ...session, needsProof: true }, false],
+  ['a session that has, or need not', session, true],
+  ['a token', token, true],
+])('what cannot be undone, by %s', (_, via, isAllowed) => {
+  const attempt = (): void => requireProved({ via })
+  if (isAllowed) expect(attempt).not.toThrow()
+  else expect(attempt).toThrow(/Prove that it is you/)
 })
 
 test('a credential reaches the drops that it names, or all', () => {

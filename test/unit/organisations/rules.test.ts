@@ -42,7 +42,7 @@ test.each(['', '   ', 'x'.repeat(121), 'a\u0000b', 'Win at https://x.test', 'WWW
 )
 
 describe('whom a caller acts for', () => {
-  const session: Actor['via'] = { kind: 'session', sessionId: 'ses_1' }
+  const session: Actor['via'] = { kind: 'session', sessionId: 'ses_1', needsProof: false }
   const token: Actor['via'] = { kind: 'token', tokenId: 'tok_1' }
   const oauth: Actor['via'] = { kind: 'oauth', grantId: 'gr_1', scopes: ['mcp'] }
 

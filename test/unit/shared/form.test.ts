@@ -69,6 +69,7 @@ const GIVEN: Readonly<Record<string, string>> = {
   'rules.ts: new URLSearchParams(given': 'an object of ours',
   'draft.ts: new URLSearchParams([...sent].filter(([name]': 'pairs that were read',
   'returned-forms.ts: new URLSearchParams([...draft.values].filter(([name]': 'pairs that were read',
+  'returned-forms.ts: new URLSearchParams([...sent].filter(([name]': 'pairs that were read',
   'list-order.ts: new URLSearchParams({': 'an object of ours',
   'publish-result.ts: new URLSearchParams({ drop: drop.id, claim }': 'an object of ours',
 }
@@ -83,6 +84,8 @@ const PARSED: Readonly<Record<string, string>> = {
   'clients.ts: new URL(clientId': 'comes in a query or a form of 16 kB',
   'config.ts: URL.parse(url': 'a setting',
   'config.ts: URL.parse(issuer': 'a setting',
+  'factors.ts: new URL(baseUrl': 'a setting',
+  'passkeys.ts: new URL(baseUrl': 'a setting',
   'drops.ts: new URL(issuer': 'a setting, or a forge that we name',
   'drops.ts: new URL(url': '500 characters, by the schema of what an issuer says',
   'show-version.ts: new URL(issuer': 'a setting, or a forge that we name',

@@ -13,6 +13,7 @@ import type { Handlers } from '../frame/handlers.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import {
   accountPage,
+  appOf,
   appsBody,
   dataBody,
   logBody,
@@ -26,6 +27,7 @@ import { messagePage } from '../parts/message-page.ts'
 import { nameOf } from '../parts/words.ts'
 import { organisationRoutes } from './organisation-pages.ts'
 import { planRoutes } from './plan-pages.ts'
+import { waysInRoutes } from './ways-in-pages.ts'
 
 const DAY_SECONDS = DAY_MS / SECOND_MS
 
@@ -36,6 +38,7 @@ const REVOKE_APP = { on: '/account/apps/revoke', keeps: ['id'], verified: false 
 export function accountRoutes(services: DashboardServices, handlers: Handlers): Route[] {
   return [
     ...profileRoutes(services, handlers),
+    ...waysInRoutes(services, handlers),
     ...sessionRoutes(services, handlers),
     ...tokenRoutes(services, handlers),
     ...appRoutes(services, handlers),
@@ -204,15 +207,4 @@ function logRoutes({ sql, sites, clock }: DashboardServices, { accountPage: page
       return accountPage('/log', logBody(entries, drops, clock.now()))
     }),
   ]
-}
-
-function appOf(grant: Awaited<ReturnType<DashboardServices['oauth']['listGrants']>>[number]): AppEntry {
-  return {
-    id: grant.id,
-    name: grant.client_name,
-    organisation: grant.organisation,
-    scopes: grant.scopes,
-    createdAt: grant.created_at,
-    lastUsedAt: grant.last_used_at,
-  }
 }

@@ -1,10 +1,12 @@
 /** The account: who you are, how you get in, what may act for you. */
 import { DAY_MS } from '../../../../shared/running/clock.ts'
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
+import { deviceOf } from '../../../people/access/devices.ts'
 import { MIN_PASSWORD_CHARS } from '../../../people/accounts/rules.ts'
 import type { SessionEntry } from '../../../people/accounts/contract.ts'
 import type { AuditPage } from '../../../people/audit/audit.ts'
 import type { Bill } from '../../../ground/mail/letters/templates.ts'
+import type { OAuth } from '../../oauth/oauth.ts'
 import { csrfField, type AccountViewer, type Page, type Viewer } from '../frame/layout.ts'
 import { deedInWords, whoInWords, type DropNames } from './audit-words.ts'
 import { confirmCard } from '../parts/confirm-card.ts'
@@ -14,6 +16,7 @@ import { countInWords, dayInWords, spoken, timeAgo } from '../parts/words.ts'
 
 const SECTIONS = {
   '': 'Profile',
+  '/ways-in': 'Ways in',
   '/sessions': 'Sessions',
   '/tokens': 'API tokens',
   '/apps': 'Connected apps',
@@ -136,7 +139,7 @@ export function sessionsBody(viewer: Viewer, sessions: readonly SessionEntry[], 
             <div class="head">
               <div>
                 <h2>
-                  ${browserOf(session.userAgent)}
+                  ${deviceOf(session.userAgent)}
                   ${session.current && html`<span class="tag good">This browser</span>`}
                 </h2>
                 <p class="small soft">
@@ -166,21 +169,6 @@ export function sessionsBody(viewer: Viewer, sessions: readonly SessionEntry[], 
   `
 }
 
-/** Enough to recognise one's own machine; the raw text is no help. */
-function browserOf(userAgent: string): string {
-  const browser = /Edg\//.test(userAgent)
-    ? 'Edge'
-    : /Firefox\//.test(userAgent)
-      ? 'Firefox'
-      : /Chrom(?:e|ium)\//.test(userAgent)
-        ? 'Chrome'
-        : /Safari\//.test(userAgent)
-          ? 'Safari'
-          : 'A browser'
-  const system = ['Android', 'iPhone', 'iPad', 'Windows', 'Mac OS', 'Linux'].find((name) => userAgent.includes(name))
-  return system === undefined ? browser : `${browser} on ${system === 'Mac OS' ? 'macOS' : system}`
-}
-
 export interface AppEntry {
   readonly id: string
   readonly name: string
@@ -188,6 +176,17 @@ export interface AppEntry {
   readonly scopes: readonly string[]
   readonly createdAt: Date
   readonly lastUsedAt: Date | null
+}
+
+export function appOf(grant: Awaited<ReturnType<OAuth['listGrants']>>[number]): AppEntry {
+  return {
+    id: grant.id,
+    name: grant.client_name,
+    organisation: grant.organisation,
+    scopes: grant.scopes,
+    createdAt: grant.created_at,
+    lastUsedAt: grant.last_used_at,
+  }
 }
 
 export function revokeAppBody(viewer: Viewer, app: AppEntry): Html {

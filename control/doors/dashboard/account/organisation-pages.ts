@@ -101,6 +101,9 @@ export function organisationRoutes({ organisations, billing, clock }: DashboardS
     change('policy', 'done', ({ actor, form }) =>
       organisations.change(actor, actor.orgId, { visibilityPolicy: policyOf(form) }),
     ),
+    change('second-factor', 'done', ({ actor, form }) =>
+      organisations.requireSecondFactor(actor, actor.orgId, form.has('required')),
+    ),
     change('invite', 'invited', ({ actor, form }) =>
       organisations.invite(actor, actor.orgId, { email: form.get('email') ?? '', role: roleOf(form) }),
     ),

@@ -58,6 +58,7 @@ export function organisationBody(viewer: Viewer, view: OrganisationPage): Html {
     ${may(current.role, 'manage_members') && inviteCard(viewer, view)}
     ${may(current.role, 'rename') && renameCard(viewer, current.name)}
     ${may(current.role, 'rename') && policyCard(viewer, view)}
+    ${!current.personal && may(current.role, 'manage_admins') && factorCard(viewer, current)}
     ${createCard(viewer)}
     ${!current.personal && may(current.role, 'delete') && deleteCard(viewer, view)}
   `
@@ -99,6 +100,17 @@ function policyCard(viewer: Viewer, { current, stillPublic }: OrganisationPage):
       <ul>${stillPublic.map(({ id, slug }) => html`<li><a href="/sites/${id}/sharing">${slug}</a></li>`)}</ul>`
   }`
   return card(form, 'Who may see drops', fields, 'Save')
+}
+
+function factorCard(viewer: Viewer, current: Membership): Html {
+  const form = formAt(viewer, '/account/organisation/second-factor')
+  const field = form.check({
+    name: 'required',
+    label: 'Members need a second factor',
+    hint: 'Those who have none cannot act for this organisation until they turn one on; neither can their tokens and apps.',
+    checked: current.requiresSecondFactor,
+  })
+  return card(form, 'Second factor', field, 'Save')
 }
 
 function createCard(viewer: Viewer): Html {

@@ -37,6 +37,8 @@ const MESSAGES: ReadonlyMap<string, Flash> = new Map([
   ['password', { tone: 'good', text: 'Your password is changed. Other sessions have ended.' }],
   ['joined', { tone: 'good', text: 'You have joined the organisation.' }],
   ['saved', { tone: 'good', text: 'Saved. Visitors see it now.' }],
+  ['passkey-added', { tone: 'good', text: 'The passkey is added. You can sign in with it from now on.' }],
+  ['factor-off', { tone: 'good', text: 'The second factor is off. Your password alone opens the account.' }],
   ['workflow-trusted', { tone: 'good', text: 'Trusted. It can publish from its next run on.' }],
   ['workflow-removed', { tone: 'good', text: 'Removed. It cannot publish any more.' }],
   ['saved-general', { tone: 'good', text: 'Saved.' }],

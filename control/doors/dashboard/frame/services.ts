@@ -17,6 +17,8 @@ import type { DeviceGrants } from '../../oauth/device.ts'
 import type { OAuth } from '../../oauth/oauth.ts'
 import type { ServiceStatus } from '../../status/status.ts'
 import type { Organisations } from '../../../people/organisations/organisations.ts'
+import type { Factors } from '../../../people/factors/factors.ts'
+import type { Passkeys } from '../../../people/factors/passkeys.ts'
 import type { Publishers } from '../../../drops/publishers/publishers.ts'
 import type { Publishing } from '../../../drops/publishing/contract.ts'
 import type { Sites } from '../../../drops/sites/sites.ts'
@@ -47,6 +49,11 @@ export interface DashboardServices {
   readonly sql: Pool
   readonly access: Pick<Access, 'sessionActor'>
   readonly accounts: Accounts
+  readonly factors: Pick<
+    Factors,
+    'stateOf' | 'begin' | 'begun' | 'confirm' | 'renewRecoveryCodes' | 'remove' | 'prove' | 'cancelRecovery'
+  >
+  readonly passkeys: Pick<Passkeys, 'list' | 'remove'>
   readonly publishers: Pick<Publishers, 'add' | 'list' | 'remove'>
   readonly tokens: Pick<Tokens, 'list' | 'create' | 'revoke'>
   readonly csrf: Csrf

@@ -1,4 +1,6 @@
 /** Sign-up, sign-in, sign-out, verification, password reset, change of address, invitations. */
+import { ApiError } from '../../../../shared/contracts/errors.ts'
+import { RECOVERY_PATH } from '../../../people/factors/factors.ts'
 import { ACCOUNT_PATHS } from '../../../ground/mail/links.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import { isCountry, resolveCountry } from '../../../people/organisations/countries.ts'
@@ -65,15 +67,44 @@ function signingRoutes({ accounts, anonymous, browserCookie }: DashboardServices
         ? seeOther(safeNext(next, '/sites'))
         : views.signInPage(viewer, { next, email: request.query.get('email') ?? '' })
     }),
-    form('/signin', { on: '/signin', keeps: ['next', 'email'], carriesText: true }, async ({ request, form: sent }) => {
-      const proof = sent.get('proof') ?? undefined
-      const input = { email: sent.get('email') ?? '', password: sent.get('password') ?? '', proof }
-      const signedIn = await accounts.signIn(input, accounts.circumstancesOf(request))
-      const waiting = carriedIn(sent)
-      const resumed = waiting && (await handlers.resume(request, signedIn.setCookie, waiting))
-      if (resumed) return resumed
-      const home = signedIn.claimed > 0 ? '/sites?done=claimed' : '/sites'
-      return seeOther(safeNext(sent.get('next'), home), { 'set-cookie': signedIn.setCookie })
+    form(
+      '/signin',
+      { on: '/signin', keeps: ['next', 'email'], carriesText: true },
+      async ({ request, viewer, form: sent }) => {
+        const proof = sent.get('proof') ?? undefined
+        const code = sent.get('code') ?? undefined
+        const input = { email: sent.get('email') ?? '', password: sent.get('password') ?? '', proof, code }
+        const signedIn = await accounts.signIn(input, accounts.circumstancesOf(request)).catch(pendingIn)
+        if ('pending' in signedIn)
+          return views.secondFactorPage(viewer, { pending: signedIn.pending, next: sent.get('next') ?? undefined })
+        const waiting = carriedIn(sent)
+        const resumed = waiting && (await handlers.resume(request, signedIn.setCookie, waiting))
+        if (resumed) return resumed
+        const home = signedIn.claimed > 0 ? '/sites?done=claimed' : '/sites'
+        return seeOther(safeNext(sent.get('next'), home), { 'set-cookie': signedIn.setCookie })
+      },
+    ),
+    page('/signin/code', ({ request, viewer }) => {
+      const pending = request.query.get('pending')
+      if (!pending) return seeOther('/signin')
+      return views.secondFactorPage(viewer, { pending, next: request.query.get('next') ?? undefined })
+    }),
+    form(
+      '/signin/code',
+      { on: '/signin/code', keeps: ['pending', 'next'], names: { wrong_code: 'code' } },
+      async ({ request, form: sent }) => {
+        const input = { pending: sent.get('pending') ?? '', code: sent.get('code') ?? '' }
+        const signedIn = await accounts.continueSignIn(input, accounts.circumstancesOf(request))
+        return seeOther(safeNext(sent.get('next'), '/sites'), { 'set-cookie': signedIn.setCookie })
+      },
+    ),
+    form('/signin/recover', { on: '/signin/code', keeps: ['pending'] }, async ({ form: sent }) => {
+      const { dueAt } = await accounts.requestRecovery(sent.get('pending') ?? '')
+      return messagePage({
+        title: 'In 24 hours',
+        lead: html`From ${dueAt.toUTCString()} on, sign in with your password alone. We have sent a mail that says so,
+          and can stop it.`,
+      })
     }),
     // Signing out is a form like any other: a link to it could be put anywhere.
     page('/signout', ({ viewer, actor }) =>
@@ -94,7 +125,14 @@ function signingRoutes({ accounts, anonymous, browserCookie }: DashboardServices
   ]
 }
 
-function linkRoutes({ accounts }: DashboardServices, handlers: Handlers): Route[] {
+/** What stands for a right password, where a code is asked for too. */
+function pendingIn(error: unknown): { readonly pending: string } {
+  const pending = error instanceof ApiError && error.code === 'second_factor_required' && error.fields['pending']
+  if (typeof pending !== 'string') throw error
+  return { pending }
+}
+
+function linkRoutes({ accounts, factors }: DashboardServices, handlers: Handlers): Route[] {
   const { page, form, accountForm, accountPage } = handlers
   const tokenOf = (request: Request): string => request.query.get('token') ?? ''
   return [
@@ -135,7 +173,7 @@ function linkRoutes({ accounts }: DashboardServices, handlers: Handlers): Route[
       if (token === '') return views.resetRequestPage(viewer)
       const isValid = await accounts.isLinkValid('reset', token)
       return isValid
-        ? views.resetPasswordPage(viewer, { token })
+        ? views.resetPasswordPage(viewer, { token, asksForCode: await accounts.asksForCode('reset', token) })
         : deadLink(400, html`<a class="button primary" href="/reset">Ask for a new one</a>`)
     }),
     form(ACCOUNT_PATHS.reset, { on: ACCOUNT_PATHS.reset }, async ({ request, form: sent }) => {
@@ -145,13 +183,39 @@ function linkRoutes({ accounts }: DashboardServices, handlers: Handlers): Route[
         lead: 'If there is an account with this address, a link to choose a new password is on its way.',
       })
     }),
-    form('/reset/password', { on: ACCOUNT_PATHS.reset, keeps: ['token'] }, async ({ request, form: sent }) => {
-      const signedIn = await accounts.resetPassword(
-        { token: sent.get('token') ?? '', password: sent.get('password') ?? '' },
-        accounts.circumstancesOf(request),
-      )
-      return seeOther('/sites?done=reset', { 'set-cookie': signedIn.setCookie })
-    }),
+    form(
+      '/reset/password',
+      { on: ACCOUNT_PATHS.reset, keeps: ['token'], names: { wrong_code: 'code' } },
+      async ({ request, form: sent }) => {
+        const signedIn = await accounts.resetPassword(
+          { token: sent.get('token') ?? '', password: sent.get('password') ?? '', code: sent.get('code') ?? undefined },
+          accounts.circumstancesOf(request),
+        )
+        return seeOther('/sites?done=reset', { 'set-cookie': signedIn.setCookie })
+      },
+    ),
+    page(RECOVERY_PATH, ({ request, viewer }) =>
+      views.confirmLinkPage(viewer, {
+        title: 'Stop it',
+        lead: 'Nobody gets in without your second factor.',
+        action: RECOVERY_PATH,
+        token: tokenOf(request),
+        button: 'Stop it',
+      }),
+    ),
+    form(RECOVERY_PATH, { on: RECOVERY_PATH, keeps: ['token'] }, ({ form: sent }) =>
+      orShow(
+        async () => {
+          await factors.cancelRecovery(sent.get('token') ?? '')
+          return messagePage({
+            title: 'Stopped',
+            lead: 'Your second factor stays. Someone knows your password: choose a new one.',
+            actions: html`<a class="button primary" href="/reset">Choose a new password</a>`,
+          })
+        },
+        (problem) => deadLink(problem.status),
+      ),
+    ),
     page(ACCOUNT_PATHS.emailChange, async ({ request, viewer }) => {
       const token = tokenOf(request)
       if (!(await accounts.isLinkValid('email_change', token))) return deadLink(400)

@@ -1,5 +1,6 @@
 /** Sign-up, sign-in, password reset, verification, claiming. Plain forms: no script is needed for any of them. */
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
+import { safeNext } from '../../../../shared/http/safe-next.ts'
 import { COUNTRY_NAMES } from '../../../people/organisations/countries.ts'
 import { MIN_PASSWORD_CHARS } from '../../../people/accounts/rules.ts'
 import type { Draft, Work } from '../frame/draft.ts'
@@ -165,7 +166,7 @@ export function signInPage(viewer: Viewer, { next, email }: AuthForm): Page {
   const work = form.isRefused ? draft?.work : undefined
   return authPage(form, 'Sign in', {
     above: left && leftBehind(viewer, left),
-    scripts: work ? ['answer-challenge'] : undefined,
+    scripts: work ? ['answer-challenge', 'passkeys'] : ['passkeys'],
     next,
     fields: [
       nextField(next),
@@ -187,8 +188,51 @@ export function signInPage(viewer: Viewer, { next, email }: AuthForm): Page {
       work && workFields(work),
     ],
     button: 'Sign in',
-    below: html`<a href="/reset">Forgot your password?</a> · New here? <a href="/signup${nextQuery(next)}">Sign
+    below: html`<form class="form" data-passkey="sign-in" data-next="${safeNext(next, '/sites')}">
+        <div><button class="button" disabled>Use a passkey</button></div>
+        <p role="status" class="small"></p>
+      </form>
+      <a href="/reset">Forgot your password?</a> · New here? <a href="/signup${nextQuery(next)}">Sign
       up</a>`,
+  })
+}
+
+/** The password was right; `pending` stands for it. */
+export function secondFactorPage(
+  viewer: Viewer,
+  { pending, next }: { pending: string; next?: string | undefined },
+): Page {
+  const form = formAt(viewer, '/signin/code', { pending })
+  return authPage(form, 'Enter your code', {
+    next,
+    fields: [
+      nextField(next),
+      form.text({
+        name: 'code',
+        label: 'Code',
+        required: true,
+        autofocus: true,
+        autocomplete: 'one-time-code',
+        verbatim: true,
+        maxlength: 40,
+        hint: 'Six digits of your generator, or a recovery code.',
+      }),
+    ],
+    button: 'Sign in',
+    below: html`
+      <details>
+        <summary>Everything is lost</summary>
+        <form class="form" method="post" action="/signin/recover">
+          ${csrfField(viewer)}
+          <input type="hidden" name="pending" value="${pending}">
+          <p>
+            Without your generator and the recovery codes, your password alone opens the account after 24 hours. A mail
+            tells you at once, and can stop it.
+          </p>
+          <button class="button">Begin the 24 hours</button>
+        </form>
+      </details>
+    `,
   })
 }
 
@@ -202,19 +246,34 @@ export function resetRequestPage(viewer: Viewer): Page {
   })
 }
 
-export function resetPasswordPage(viewer: Viewer, { token }: { token: string }): Page {
+export function resetPasswordPage(
+  viewer: Viewer,
+  { token, asksForCode }: { token: string; asksForCode: boolean },
+): Page {
   const form = formAt(viewer, '/reset/password', { token })
   return authPage(form, 'Choose a new password', {
     lead: 'Every session, API token and connected app of your account ends. Scripts and assistants need new access afterwards.',
-    fields: form.text({
-      name: 'password',
-      label: 'New password',
-      type: 'password',
-      required: true,
-      minlength: MIN_PASSWORD_CHARS,
-      autocomplete: 'new-password',
-      hint: `At least ${MIN_PASSWORD_CHARS} characters.`,
-    }),
+    fields: [
+      form.text({
+        name: 'password',
+        label: 'New password',
+        type: 'password',
+        required: true,
+        minlength: MIN_PASSWORD_CHARS,
+        autocomplete: 'new-password',
+        hint: `At least ${MIN_PASSWORD_CHARS} characters.`,
+      }),
+      asksForCode &&
+        form.text({
+          name: 'code',
+          label: 'Code',
+          required: true,
+          autocomplete: 'one-time-code',
+          verbatim: true,
+          maxlength: 40,
+          hint: 'Six digits of your generator, or a recovery code.',
+        }),
+    ],
     button: 'Set password',
   })
 }

@@ -23,10 +23,10 @@ export interface PublishOptions {
   readonly spaFallback?: boolean
   /** Visitors must enter it from this version on: the content is never public in between. */
   readonly password?: string | undefined
-  /** Who may see it from this version on; written in the same transaction. */
-  readonly access?: AccessInput | undefined
   /** The run of a workflow that publishes. */
   readonly source?: WorkflowRun | undefined
+  /** Who may see it from this version on; written in the same transaction. */
+  readonly access?: AccessInput | undefined
 }
 
 /** What a publish or a promotion took the place of. */

@@ -19,6 +19,10 @@ export interface MailData {
   password_changed: { resetLink: string; tokensAndAppsEnded: boolean }
   invitation: { link: string; until: Date; organisation: string; inviter: string; role: string }
   token_ending: { name: string; at: Date; link: string }
+  second_factor_changed: { what: 'on' | 'off'; link: string }
+  /** `at`: when the password alone suffices. */
+  factor_recovery: { at: Date; link: string }
+  new_device: { device: string; ip: string; at: Date; link: string }
   /** `at`: when each expires. */
   expiring: ClockNotice
   /** `at`: until when each can be brought back. */
@@ -151,6 +155,35 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     ],
     action: { label: 'Use this address', url: link },
     footer: UNASKED,
+  }),
+  second_factor_changed: ({ what, link }) => ({
+    subject: what === 'on' ? 'Your second factor is on' : 'Your second factor is off',
+    paragraphs: [
+      what === 'on'
+        ? 'Signing in to your Dropway account now also asks for a code. Keep the recovery codes where you find them without your phone.'
+        : 'Signing in to your Dropway account no longer asks for a code: the password alone suffices.',
+      'If that was not you, change your password at once.',
+    ],
+    action: { label: 'See all ways in', url: link },
+    footer: 'You get this mail because it is about the safety of your account.',
+  }),
+  factor_recovery: ({ at, link }) => ({
+    subject: 'Someone wants to sign in without your second factor',
+    paragraphs: [
+      `Someone who knows your password says that your code generator and your recovery codes are lost. From ${formatTime(at)} on, the password alone will open your account.`,
+      'If it was you, wait until then and sign in. If it was not, stop it with the button below, and change your password.',
+    ],
+    action: { label: 'Stop it', url: link },
+    footer: 'You get this mail because it is about the safety of your account.',
+  }),
+  new_device: ({ device, ip, at, link }) => ({
+    subject: 'A new sign-in to your account',
+    paragraphs: [
+      `Your Dropway account was signed in to with a browser that we had not seen before: ${device}, from ${ip}, on ${formatTime(at)}.`,
+      'If that was you, there is nothing to do. If not, end that session and change your password.',
+    ],
+    action: { label: 'See all ways in', url: link },
+    footer: 'You get this mail because it is about the safety of your account.',
   }),
   token_ending: ({ name, at, link }) => ({
     subject: `Your API token "${name}" ends soon`,

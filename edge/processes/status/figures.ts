@@ -1,12 +1,12 @@
 /** The edge's figures for Prometheus. */
 import { Counter, Gauge, Registry } from 'prom-client'
-import type { CertificateCounts } from '../../certs/counters.ts'
+import type { CertificateCounts } from '../../../certs/counters.ts'
 import type { DelayMeter } from './delay-meter.ts'
-import type { Counters } from './messages.ts'
-import type { Workers } from './workers.ts'
-import type { Follower } from '../store/follow/follower.ts'
-import type { Replica } from '../store/replica/replica.ts'
-import type { ViewLedger } from '../store/view-ledger.ts'
+import type { Counters } from '../messages.ts'
+import type { Workers } from '../workers.ts'
+import type { Follower } from '../../store/follow/follower.ts'
+import type { Replica } from '../../store/replica/replica.ts'
+import type { ViewLedger } from '../../store/view-ledger.ts'
 
 export interface FiguresDependencies {
   readonly workers: Pick<Workers, 'report' | 'restarts'>

@@ -1,0 +1,60 @@
+/** Passkeys: the browser asks the device, and our pages only carry the question and the answer. */
+
+interface PasskeyClass {
+  parseCreationOptionsFromJSON(options: unknown): PublicKeyCredentialCreationOptions
+  parseRequestOptionsFromJSON(options: unknown): PublicKeyCredentialRequestOptions
+}
+
+/** Without it the buttons stay as they are in the page: out of use. */
+const passkeyClass = (globalThis as { PublicKeyCredential?: Partial<PasskeyClass> }).PublicKeyCredential
+
+async function post(path: string, body: unknown): Promise<unknown> {
+  const reply = await fetch(path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json' },
+    body: JSON.stringify(body),
+  })
+  const answer = (await reply.json()) as { detail?: string; prove?: string }
+  if (answer.prove !== undefined && reply.status === 403)
+    location.assign(`${answer.prove}?next=${encodeURIComponent(location.pathname)}`)
+  if (!reply.ok) throw new Error(answer.detail ?? 'That did not work. Try again.')
+  return answer
+}
+
+async function add(api: PasskeyClass, form: HTMLFormElement): Promise<void> {
+  const publicKey = api.parseCreationOptionsFromJSON(await post('/api/v1/passkeys/options', {}))
+  const made = await navigator.credentials.create({ publicKey })
+  const name = form.querySelector('input')?.value ?? ''
+  await post('/api/v1/passkeys', { name, credential: made })
+  location.assign('/account/ways-in?done=passkey-added')
+}
+
+async function signIn(api: PasskeyClass, form: HTMLFormElement): Promise<void> {
+  const publicKey = api.parseRequestOptionsFromJSON(await post('/api/v1/signin/passkey/options', {}))
+  const credential = await navigator.credentials.get({ publicKey })
+  await post('/api/v1/signin/passkey', { credential })
+  location.assign(form.dataset['next'] ?? '/sites')
+}
+
+function enable(api: PasskeyClass, form: HTMLFormElement): void {
+  const act = form.dataset['passkey'] === 'add' ? add : signIn
+  const said = form.querySelector('[role="status"]')
+  for (const button of form.querySelectorAll('button')) button.disabled = false
+  form.addEventListener('submit', (event) => {
+    event.preventDefault()
+    act(api, form).catch((error: unknown) => {
+      // The person closed the window, or has no passkey of ours.
+      const isOwn = error instanceof DOMException
+      if (said) said.textContent = isOwn ? 'Nothing was done.' : error instanceof Error ? error.message : ''
+    })
+  })
+}
+
+const { parseCreationOptionsFromJSON: creation, parseRequestOptionsFromJSON: request } = passkeyClass ?? {}
+if (creation && request) {
+  const api: PasskeyClass = {
+    parseCreationOptionsFromJSON: (options) => creation.call(passkeyClass, options),
+    parseRequestOptionsFromJSON: (options) => request.call(passkeyClass, options),
+  }
+  for (const form of document.querySelectorAll<HTMLFormElement>('form[data-passkey]')) enable(api, form)
+}

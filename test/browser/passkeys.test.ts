@@ -1,0 +1,178 @@
+/** Passkeys in Chromium's virtual authenticator, and codes without JavaScript. */
+import type { Browser, CDPSession, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { nextAddress } from '../support/addresses.ts'
+import { launchBrowser } from '../support/browser.ts'
+import { beSignedIn, openVisitor, PASSWORD, type Visitor } from '../support/dashboard-visitor.ts'
+import { FormBrowser } from '../support/form-browser.ts'
+import { sharedStack, type Stack } from '../support/stack.ts'
+
+let stack: Stack
+let browser: Browser
+
+beforeAll(async () => {
+  stack = await sharedStack()
+  browser = await launchBrowser()
+})
+afterAll(() => browser.close())
+
+interface Device {
+  readonly visitor: Visitor
+  readonly page: Page
+  readonly session: CDPSession
+  readonly authenticatorId: string
+}
+
+/** A browser with a key of its own, which says yes by itself. */
+async function openDevice(): Promise<Device> {
+  const visitor = await openVisitor(browser, stack)
+  const session = await visitor.context.newCDPSession(visitor.page)
+  await session.send('WebAuthn.enable')
+  const { authenticatorId } = await session.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  })
+  return { visitor, page: visitor.page, session, authenticatorId }
+}
+
+async function addPasskey({ visitor, page }: Device, name: string): Promise<void> {
+  await visitor.goto('/account/ways-in')
+  await page.locator('#passkey-name').fill(name)
+  await page.getByRole('button', { name: 'Add a passkey' }).click()
+  await page.getByText('The passkey is added.').waitFor()
+}
+
+async function signOut({ visitor, page }: Device): Promise<void> {
+  await visitor.goto('/signout')
+  await page.getByRole('button', { name: 'Sign out', exact: true }).click()
+  await page.waitForURL((url) => url.pathname === '/')
+}
+
+async function tryPasskey({ visitor, page }: Device): Promise<void> {
+  await visitor.goto('/signin')
+  await page.getByRole('button', { name: 'Use a passkey' }).click()
+}
+
+test('added, used without e-mail and password, on a second device, copied, removed', async () => {
+  const { email } = await stack.createAccount('free', { password: PASSWORD })
+  const laptop = await openDevice()
+  await beSignedIn(laptop.visitor, stack, email)
+  await addPasskey(laptop, 'Laptop')
+  await signOut(laptop)
+  await tryPasskey(laptop)
+  await laptop.page.waitForURL(/\/sites/)
+
+  const phone = await openDevice()
+  await beSignedIn(phone.visitor, stack, email)
+  await addPasskey(phone, 'Phone')
+  await signOut(phone)
+  await tryPasskey(phone)
+  await phone.page.waitForURL(/\/sites/)
+  await signOut(phone)
+
+  // A copy of the key counts on from where it was copied.
+  const { authenticatorId, session } = phone
+  const { credentials } = await session.send('WebAuthn.getCredentials', { authenticatorId })
+  const [credential] = credentials
+  await session.send('WebAuthn.removeCredential', { authenticatorId, credentialId: credential!.credentialId })
+  await session.send('WebAuthn.addCredential', { authenticatorId, credential: { ...credential!, signCount: 0 } })
+  await tryPasskey(phone)
+  await phone.page.getByText('This passkey opens no account here.').waitFor()
+
+  await laptop.visitor.goto('/account/ways-in')
+  await laptop.page.getByRole('button', { name: 'Remove Laptop' }).click()
+  await laptop.page.getByText('Revoked.').waitFor()
+  await signOut(laptop)
+  await tryPasskey(laptop)
+  await laptop.page.getByText('This passkey opens no account here.').waitFor()
+  await Promise.all([laptop.visitor.close(), phone.visitor.close()])
+})
+
+test('an answer that another origin got, or that was given before, opens nothing', async () => {
+  const account = await stack.createAccount('free', { password: PASSWORD })
+  const device = await openDevice()
+  await beSignedIn(device.visitor, stack, account.email)
+  await addPasskey(device, 'Key')
+  const options = () => stack.fetch('/api/v1/signin/passkey/options', { json: {} })
+  const answerTo = async (asked: unknown): Promise<unknown> =>
+    device.page.evaluate(async (json) => {
+      const publicKey = (
+        PublicKeyCredential as unknown as {
+          parseRequestOptionsFromJSON(options: unknown): PublicKeyCredentialRequestOptions
+        }
+      ).parseRequestOptionsFromJSON(json)
+      return JSON.parse(JSON.stringify(await navigator.credentials.get({ publicKey }))) as unknown
+    }, asked)
+  const signIn = async (credential: unknown): Promise<number> =>
+    (await stack.fetch('/api/v1/signin/passkey', { json: { credential }, from: nextAddress() })).status
+
+  const own = (await answerTo((await options()).json())) as { response: { clientDataJSON: string } }
+  const said = JSON.parse(Buffer.from(own.response.clientDataJSON, 'base64url').toString()) as { origin: string }
+  const elsewhere = Buffer.from(JSON.stringify({ ...said, origin: 'https://evil.example' })).toString('base64url')
+  expect(await signIn({ ...own, response: { ...own.response, clientDataJSON: elsewhere } })).toBe(401)
+  // What was asked is asked no more, whoever answered it.
+  expect(await signIn(own)).toBe(401)
+  const fresh = await answerTo((await options()).json())
+  expect(await signIn(fresh)).toBe(200)
+  expect(await signIn(fresh)).toBe(401)
+  await device.visitor.close()
+})
+
+test('a second factor is turned on, asked for and turned off without JavaScript', async () => {
+  const account = await stack.createAccount('free', { password: PASSWORD })
+  const person = new FormBrowser(stack, nextAddress())
+  await person.send('/signin', { email: account.email, password: PASSWORD })
+  const begun = (await person.send('/account/totp', {}, '/account/totp/begin')).text()
+  expect(begun).toMatch(/otpauth:\/\/totp\/[^"]*secret=[A-Z2-7]{32}/)
+  expect(begun).toContain('class="qr"')
+  const secret = /id="totp-secret">([A-Z2-7]{32})</.exec(begun)![1]!
+  const code = async (): Promise<string> => {
+    const { codeAt, codeStepAt } = await import('../../control/people/factors/totp.ts')
+    const bits = [...secret].map((letter) =>
+      'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'),
+    )
+    return codeAt(
+      Buffer.from(
+        bits
+          .join('')
+          .match(/.{8}/g)!
+          .map((byte) => parseInt(byte, 2)),
+      ),
+      codeStepAt(Date.now()),
+    )
+  }
+  const refused = await person.send('/account/totp', { code: '000000' })
+  expect(refused.status).toBe(401)
+  expect(refused.text()).toContain(secret)
+  const on = await person.send('/account/totp', { code: await code() })
+  expect(on.status).toBe(201)
+  const recovery = [...on.text().matchAll(/<li>([a-z2-7]{5}-[a-z2-7]{5})<\/li>/g)].map(([, text]) => text!)
+  expect(recovery.length).toBeGreaterThanOrEqual(8)
+
+  const elsewhere = new FormBrowser(stack, nextAddress())
+  const asked = await elsewhere.send('/signin', { email: account.email, password: PASSWORD })
+  expect(asked.text()).toContain('name="code"')
+  const pending = /name="pending" value="([^"]+)"/.exec(asked.text())![1]!
+  const page = `/signin/code?pending=${encodeURIComponent(pending)}`
+  expect((await elsewhere.send(page, { code: '000000' }, '/signin/code')).status).toBe(401)
+  expect((await elsewhere.send(page, { code: recovery[0]! }, '/signin/code')).status).toBe(303)
+  expect((await elsewhere.open('/sites')).status).toBe(200)
+
+  // The first session is from before: it proves itself before it goes further.
+  const stopped = await person.send('/account/ways-in', {}, '/account/totp/remove')
+  expect(stopped.header('location')).toBe('/account/prove?next=%2Faccount%2Fways-in')
+  const proved = await person.send(stopped.header('location')!, { code: recovery[1]! }, '/account/prove')
+  expect(proved.header('location')).toBe('/account/ways-in')
+  expect((await person.send('/account/ways-in', {}, '/account/totp/remove')).header('location')).toContain('factor-off')
+  const again = await new FormBrowser(stack, nextAddress()).send('/signin', {
+    email: account.email,
+    password: PASSWORD,
+  })
+  expect(again.status).toBe(303)
+})

@@ -1,0 +1,264 @@
+/** Codes of a generator, recovery codes, step-up and recovery, by a clock that the test moves. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { codeAt, codeStepAt } from '../../control/people/factors/totp.ts'
+import type { Actor } from '../../control/ground/actor.ts'
+import { ApiError } from '../../shared/contracts/errors.ts'
+import { createAccountsFixture, PASSWORD, VISIT, type AccountsFixture } from '../support/accounts.ts'
+
+const STEP_MS = 30_000
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+
+let fixture: AccountsFixture
+beforeAll(async () => {
+  fixture = await createAccountsFixture()
+})
+afterAll(() => fixture.close())
+
+/** RFC 4648 §6. */
+function fromBase32(text: string): Buffer {
+  const bits = [...text].map((letter) =>
+    'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'),
+  )
+  return Buffer.from(
+    bits
+      .join('')
+      .match(/.{8}/g)!
+      .map((byte) => parseInt(byte, 2)),
+  )
+}
+
+interface Enrolled {
+  readonly actor: Actor
+  readonly recovery: readonly string[]
+  /** The code of now, or of some steps away. */
+  code(steps?: number): string
+}
+
+async function enrol(): Promise<Enrolled> {
+  const actor = await fixture.newAccount()
+  const { secret, uri } = await fixture.factors.begin(actor)
+  expect(uri).toContain(`secret=${secret}`)
+  const code = (steps = 0): string => codeAt(fromBase32(secret), codeStepAt(fixture.clock.now()) + steps)
+  const recovery = await fixture.factors.confirm(actor, code())
+  fixture.advance(STEP_MS)
+  return { actor, recovery, code }
+}
+
+const signIn = ({ actor }: Enrolled, code?: string) =>
+  fixture.accounts.signIn({ email: actor.email, password: PASSWORD, code }, VISIT)
+
+const codeOf = (attempt: Promise<unknown>): Promise<string> =>
+  attempt.then(
+    () => 'done',
+    (error: unknown) => (error instanceof ApiError ? error.code : String(error)),
+  )
+
+describe('signing in', () => {
+  test('the password alone is not enough; with a code it is, in one step or in two', async () => {
+    const person = await enrol()
+    const refusal = (await signIn(person).catch((error: unknown) => error)) as ApiError
+    expect(refusal.code).toBe('second_factor_required')
+    const pending = String(refusal.fields['pending'])
+    expect(await codeOf(fixture.accounts.continueSignIn({ pending, code: person.code() }, VISIT))).toBe('done')
+    fixture.advance(STEP_MS)
+    expect(await codeOf(signIn(person, person.code()))).toBe('done')
+    expect(await codeOf(fixture.accounts.continueSignIn({ pending: `${pending}x`, code: person.code(1) }, VISIT))).toBe(
+      'wrong_credentials',
+    )
+    fixture.advance(10 * MINUTE_MS)
+    expect(await codeOf(fixture.accounts.continueSignIn({ pending, code: person.code() }, VISIT))).toBe(
+      'wrong_credentials',
+    )
+  })
+
+  test.each([
+    ['two steps late', -2, 'wrong_code'],
+    ['one step late', -1, 'done'],
+    ['now', 0, 'done'],
+    ['one step early', 1, 'done'],
+    ['two steps early', 2, 'wrong_code'],
+  ])('a code that is %s', async (_, steps, expected) => {
+    const person = await enrol()
+    // Far from the code of the enrolment, before which none is taken.
+    fixture.advance(10 * STEP_MS)
+    expect(await codeOf(signIn(person, person.code(steps)))).toBe(expected)
+  })
+
+  test('each code is good once, and none before it', async () => {
+    const person = await enrol()
+    fixture.advance(5 * STEP_MS)
+    const code = person.code()
+    expect(await codeOf(signIn(person, code))).toBe('done')
+    expect(await codeOf(signIn(person, code))).toBe('wrong_code')
+    expect(await codeOf(signIn(person, person.code(-1)))).toBe('wrong_code')
+  })
+
+  test('two at the same time with one code: one gets in', async () => {
+    const person = await enrol()
+    fixture.advance(5 * STEP_MS)
+    const code = person.code()
+    const outcomes = await Promise.all([codeOf(signIn(person, code)), codeOf(signIn(person, code))])
+    expect(outcomes.toSorted()).toEqual(['done', 'wrong_code'])
+  })
+
+  test('ten wrong codes from ten networks close this door for a quarter of an hour; sessions stay', async () => {
+    const person = await enrol()
+    for (let guess = 0; guess < 10; guess++) {
+      const circumstances = { ...VISIT, ip: `198.51.100.${guess}` }
+      const input = { email: person.actor.email, password: PASSWORD, code: '000000' }
+      expect(await codeOf(fixture.accounts.signIn(input, circumstances))).toBe('wrong_code')
+    }
+    fixture.advance(STEP_MS)
+    expect(await codeOf(signIn(person, person.code()))).toBe('rate_limited')
+    expect((await fixture.accounts.listSessions(person.actor)).length).toBeGreaterThan(0)
+    fixture.advance(15 * MINUTE_MS)
+    expect(await codeOf(signIn(person, person.code()))).toBe('done')
+  })
+
+  test('recovery codes: at least eight, each once, however they are typed', async () => {
+    const person = await enrol()
+    const [first, second] = person.recovery
+    expect(person.recovery.length).toBeGreaterThanOrEqual(8)
+    expect(await codeOf(signIn(person, first))).toBe('done')
+    expect(await codeOf(signIn(person, first))).toBe('wrong_code')
+    expect(await codeOf(signIn(person, second!.toUpperCase().replace('-', ' ')))).toBe('done')
+    expect((await fixture.factors.stateOf(person.actor.userId)).recoveryCodesLeft).toBe(person.recovery.length - 2)
+  })
+
+  test('a reset by mail asks for the code, and a wrong one leaves the link as it is', async () => {
+    const person = await enrol()
+    await fixture.accounts.requestReset(person.actor.email, VISIT)
+    const token = async () =>
+      (await fixture.mailsTo(person.actor.email)).find((mail) => mail.template === 'reset')?.token
+    await expect.poll(token).toBeDefined()
+    const link = (await token())!
+    const reset = (code?: string) =>
+      codeOf(fixture.accounts.resetPassword({ token: link, password: 'another good one', code }, VISIT))
+    expect(await fixture.accounts.asksForCode('reset', link)).toBe(true)
+    expect(await reset()).toBe('wrong_code')
+    expect(await reset('123456')).toBe('wrong_code')
+    expect(await reset(person.code())).toBe('done')
+  })
+})
+
+describe('step-up', () => {
+  const sessionOf = async (person: Enrolled): Promise<Actor> => fixture.actorOf(await signIn(person, person.code()))
+
+  test('a session from before has to prove itself; a proof is good for ten minutes', async () => {
+    const person = await enrol()
+    const before = await fixture.refreshed(person.actor)
+    const manage = (actor: Actor) => codeOf(fixture.tokens.create(actor, { name: 'ci', scopes: ['manage'] }))
+    expect(await manage(before)).toBe('step_up_required')
+    expect(await codeOf(fixture.tokens.create(before, { name: 'ci', scopes: ['publish'] }))).toBe('done')
+    expect(await codeOf(fixture.tokens.create(before, { name: 'everything' }))).toBe('step_up_required')
+    expect(await codeOf(fixture.accounts.deleteAccount(before, { password: PASSWORD }))).toBe('step_up_required')
+    await fixture.factors.prove(before, person.code())
+    expect(await manage(await fixture.refreshed(before))).toBe('done')
+    fixture.advance(10 * MINUTE_MS)
+    expect(await manage(await fixture.refreshed(before))).toBe('step_up_required')
+    const fresh = await sessionOf(person)
+    expect(await manage(fresh)).toBe('done')
+  })
+
+  test('transfers and the removal of members ask for it', async () => {
+    const person = await enrol()
+    const session = await fixture.refreshed(person.actor)
+    const { id } = await fixture.organisations.create(session, 'Team')
+    expect(await codeOf(fixture.organisations.transfer(session, id, 'usr_other'))).toBe('step_up_required')
+    expect(await codeOf(fixture.organisations.removeMember(session, id, 'usr_other'))).not.toBe('done')
+  })
+
+  test('an account without a second factor is asked for nothing', async () => {
+    const actor = await fixture.newAccount()
+    expect(await codeOf(fixture.tokens.create(actor, { name: 'ci', scopes: ['manage'] }))).toBe('done')
+  })
+})
+
+describe('everything is lost', () => {
+  const pendingOf = async (person: Enrolled): Promise<string> =>
+    String(((await signIn(person).catch((error: unknown) => error)) as ApiError).fields['pending'])
+  const recoveryMails = async (person: Enrolled) =>
+    (await fixture.mailsTo(person.actor.email)).filter(({ template }) => template === 'factor_recovery')
+
+  test('a day later the password suffices, and the mailbox has heard of it', async () => {
+    const person = await enrol()
+    await fixture.accounts.requestRecovery(await pendingOf(person))
+    expect(await recoveryMails(person)).toHaveLength(1)
+    fixture.advance(24 * HOUR_MS - 1)
+    expect(await codeOf(signIn(person))).toBe('second_factor_required')
+    fixture.advance(1)
+    expect(await codeOf(signIn(person))).toBe('done')
+    expect((await fixture.factors.stateOf(person.actor.userId)).hasGenerator).toBe(false)
+  })
+
+  test('the mail stops it, once; asking again does not begin the day anew', async () => {
+    const person = await enrol()
+    const { dueAt } = await fixture.accounts.requestRecovery(await pendingOf(person))
+    fixture.advance(HOUR_MS)
+    expect((await fixture.accounts.requestRecovery(await pendingOf(person))).dueAt).toEqual(dueAt)
+    const [mail] = await recoveryMails(person)
+    await fixture.factors.cancelRecovery(mail!.token)
+    expect(await codeOf(fixture.factors.cancelRecovery(mail!.token))).toBe('invalid_link')
+    fixture.advance(48 * HOUR_MS)
+    expect(await codeOf(signIn(person))).toBe('second_factor_required')
+  })
+
+  test('so does a sign-in with a code', async () => {
+    const person = await enrol()
+    await fixture.accounts.requestRecovery(await pendingOf(person))
+    expect(await codeOf(signIn(person, person.code()))).toBe('done')
+    fixture.advance(48 * HOUR_MS)
+    expect(await codeOf(signIn(person))).toBe('second_factor_required')
+  })
+})
+
+test('an organisation that asks for it is closed to members without, and open again once they have one', async () => {
+  const owner = await enrol()
+  const acting = await fixture.refreshed(owner.actor)
+  await fixture.factors.prove(acting, owner.code())
+  const proved = await fixture.refreshed(acting)
+  const { id } = await fixture.organisations.create(proved, 'Careful')
+  const member = await fixture.newAccount()
+  await fixture.sql`insert into memberships (org_id, user_id, role) values (${id}, ${member.userId}, 'member')`
+  await fixture.organisations.switchTo(member, id)
+  expect((await fixture.refreshed(member)).orgId).toBe(id)
+  const issued = await fixture.tokens.create(await fixture.refreshed(member), { name: 'ci' })
+  expect(await codeOf(fixture.organisations.requireSecondFactor(member, id, true))).toBe('forbidden')
+  await fixture.organisations.requireSecondFactor(proved, id, true)
+  expect((await fixture.refreshed(member)).orgId).toBe(member.orgId)
+  expect(await fixture.access.tokenActor(issued.token, '::1')).toBeUndefined()
+  expect(await codeOf(fixture.organisations.switchTo(member, id))).toBe('forbidden')
+  expect((await fixture.refreshed(proved)).userId).toBe(proved.userId)
+  await fixture.organisations.requireSecondFactor(proved, id, false)
+  expect(await fixture.access.tokenActor(issued.token, '::1')).toBeDefined()
+})
+
+test('a browser that the account has not seen is told of, the same one again is not', async () => {
+  const actor = await fixture.newAccount()
+  const from = (userAgent: string) =>
+    fixture.accounts.signIn({ email: actor.email, password: PASSWORD }, { ...VISIT, userAgent })
+  const told = async () =>
+    (await fixture.mailsTo(actor.email)).filter(({ template }) => template === 'new_device').length
+  const before = await told()
+  await from('Mozilla/5.0 (X11; Linux) Firefox/140.0')
+  const first = await told()
+  await from('Mozilla/5.0 (X11; Linux) Firefox/141.0')
+  expect(await told()).toBe(first)
+  await from('Mozilla/5.0 (Windows NT 10.0) Chrome/150.0 Safari/537.36')
+  expect(await told()).toBe(first + 1)
+  expect(first - before).toBeLessThanOrEqual(1)
+})
+
+test('the operator ends every way in; the mailbox is the way back', async () => {
+  const actor = await fixture.newAccount()
+  const issued = await fixture.tokens.create(actor, { name: 'ci' })
+  expect(await fixture.accounts.endAccess(actor.email)).toMatchObject({ userId: actor.userId, tokens: 1 })
+  expect(await fixture.access.tokenActor(issued.token, '::1')).toBeUndefined()
+  expect(await fixture.accounts.listSessions(actor)).toEqual([])
+  expect(await codeOf(fixture.accounts.signIn({ email: actor.email, password: PASSWORD }, VISIT))).toBe(
+    'wrong_credentials',
+  )
+  expect((await fixture.mailsTo(actor.email)).map(({ template }) => template)).toContain('reset')
+  expect(await fixture.accounts.endAccess('nobody@example.com')).toBeUndefined()
+})

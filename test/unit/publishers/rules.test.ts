@@ -1,0 +1,188 @@
+/** Which run of which workflow a drop trusts: every claim, right and wrong. */
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import {
+  BUILT_IN_ISSUERS,
+  issuerOf,
+  judgeRun,
+  publisherFields,
+  REASONS,
+  type Claims,
+  type TrustedWorkflow,
+} from '../../../control/drops/publishers/rules.ts'
+
+const trusted: TrustedWorkflow = {
+  provider: 'github',
+  issuer: 'https://token.actions.githubusercontent.com',
+  repository: 'Octo/Site',
+  workflow: 'deploy.yml',
+  branch: 'main',
+  environment: 'production',
+  repositoryId: '101',
+  ownerId: '7',
+  claims: {},
+}
+const ANY = { workflow: null, branch: null, environment: null, repositoryId: null, ownerId: null }
+
+const run: Claims = {
+  repository: 'octo/site',
+  repository_id: '101',
+  repository_owner_id: 7,
+  ref: 'refs/heads/main',
+  workflow_ref: 'octo/site/.github/workflows/deploy.yml@refs/heads/main',
+  environment: 'production',
+  event_name: 'push',
+  sha: 'ABC123abc123abc123abc123abc123abc123abcd',
+  actor: 'ada',
+}
+
+const outcomeOf = (by: TrustedWorkflow, claims: Claims): string => {
+  const judgement = judgeRun(by, claims)
+  return judgement.kind === 'trusted' ? 'trusted' : judgement.reason
+}
+
+describe.each(['github', 'forgejo'] as const)('%s', (provider) => {
+  const exact = { ...trusted, provider }
+  test.each<[string, Claims, string, string]>([
+    ['the run that is meant', {}, 'trusted', 'trusted'],
+    ['another repository', { repository: 'octo/other' }, 'repository', 'repository'],
+    ['no repository', { repository: undefined }, 'repository', 'repository'],
+    ['another id', { repository_id: '102' }, 'repository_id', 'trusted'],
+    ['no id', { repository_id: undefined }, 'repository_id', 'repository_id'],
+    ['another owner', { repository_owner_id: '8' }, 'owner_id', 'trusted'],
+    ['no owner', { repository_owner_id: '' }, 'owner_id', 'owner_id'],
+    ['a pull request', { event_name: 'pull_request' }, 'fork', 'fork'],
+    ['a pull request in the context of its target', { event_name: 'pull_request_target' }, 'fork', 'fork'],
+    ['the ref of a pull request', { ref: 'refs/pull/1/merge' }, 'fork', 'fork'],
+    ['another branch', { ref: 'refs/heads/dev' }, 'ref', 'trusted'],
+    ['a tag', { ref: 'refs/tags/v1' }, 'ref', 'trusted'],
+    ['no ref', { ref: undefined }, 'ref', 'ref'],
+    ['an empty branch', { ref: 'refs/heads/' }, 'ref', 'ref'],
+    ['a ref that only holds one', { ref: 'x/refs/heads/main' }, 'ref', 'ref'],
+    ['another workflow', { workflow_ref: 'octo/site/x/other.yml@refs/heads/main' }, 'workflow', 'trusted'],
+    ['its name alone', { workflow_ref: undefined, workflow: 'deploy.yml' }, 'trusted', 'trusted'],
+    ['another name alone', { workflow_ref: undefined, workflow: 'Deploy' }, 'workflow', 'trusted'],
+    ['another environment', { environment: 'staging' }, 'environment', 'trusted'],
+    ['no environment', { environment: undefined }, 'environment', 'trusted'],
+  ])('%s', (_, change, byAll, byRepository) => {
+    expect(outcomeOf(exact, { ...run, ...change })).toBe(byAll)
+    expect(outcomeOf({ ...exact, ...ANY }, { ...run, ...change })).toBe(byRepository)
+  })
+
+  test('says what it was, and what to pin', () => {
+    expect(judgeRun(exact, run)).toEqual({
+      kind: 'trusted',
+      ids: { repositoryId: '101', ownerId: '7' },
+      run: {
+        provider,
+        issuer: exact.issuer,
+        repository: 'octo/site',
+        workflow: 'deploy.yml',
+        commit: 'abc123abc123abc123abc123abc123abc123abcd',
+        actor: 'ada',
+      },
+    })
+  })
+})
+
+describe('oidc', () => {
+  const oidc: TrustedWorkflow = {
+    ...trusted,
+    ...ANY,
+    provider: 'oidc',
+    repository: 'job:site',
+    claims: { team: 'web' },
+  }
+  const said: Claims = {
+    sub: 'job:site',
+    team: 'web',
+    workflow: 'a/deploy.yml',
+    ref: 'main',
+    environment: 'production',
+  }
+  test.each<[string, Partial<TrustedWorkflow>, Claims, string]>([
+    ['subject and claims', {}, {}, 'trusted'],
+    ['another subject', {}, { sub: 'job:other' }, 'subject'],
+    ['no subject', {}, { sub: undefined }, 'subject'],
+    ['the subject among the claims', { claims: { sub: 'x' } }, { sub: 'x' }, 'trusted'],
+    ['the subject among the claims, and another', { claims: { sub: 'x' } }, {}, 'subject'],
+    ['another claim', {}, { team: 'ops' }, 'claims'],
+    ['a claim that is no text', {}, { team: ['web'] }, 'claims'],
+    ['its environment', { environment: 'production' }, {}, 'trusted'],
+    ['another environment', { environment: 'staging' }, {}, 'environment'],
+    ['its workflow', { workflow: 'deploy.yml' }, {}, 'trusted'],
+    ['another workflow', { workflow: 'other.yml' }, {}, 'workflow'],
+    ['its branch', { branch: 'main' }, {}, 'trusted'],
+    ['its branch as a ref', { branch: 'main' }, { ref: 'refs/heads/main' }, 'trusted'],
+    ['another branch', { branch: 'dev' }, {}, 'ref'],
+  ])('%s', (_, by, change, expected) => expect(outcomeOf({ ...oidc, ...by }, { ...said, ...change })).toBe(expected))
+
+  test('pins nothing, and names the subject', () => {
+    expect(judgeRun(oidc, { ...said, sha: 'abc1234', actor: 'ada' })).toMatchObject({
+      ids: null,
+      run: { repository: 'job:site', workflow: 'deploy.yml', commit: 'abc1234', actor: 'ada' },
+    })
+  })
+})
+
+test.each([
+  ['a commit of six digits', 'abc123', ''],
+  ['one of seven', 'abc1234', 'abc1234'],
+  ['one of 64', 'a'.repeat(64), 'a'.repeat(64)],
+  ['one of 65', 'a'.repeat(65), ''],
+  ['a text around one', 'x abc1234', ''],
+  ['a text behind one', 'abc1234 x', ''],
+])('%s', (_, sha, commit) => expect(judgeRun(trusted, { ...run, sha })).toMatchObject({ run: { commit } }))
+
+test('every reason has its place', () => {
+  expect(new Set(REASONS).size).toBe(REASONS.length)
+  expect(REASONS.indexOf('repository')).toBeLessThan(REASONS.indexOf('ref'))
+})
+
+test.each([
+  ['github', undefined, BUILT_IN_ISSUERS.github],
+  ['github', BUILT_IN_ISSUERS.github, BUILT_IN_ISSUERS.github],
+  ['github', BUILT_IN_ISSUERS.gitlab, undefined],
+  ['github', 'https://ours.example', 'https://ours.example'],
+  ['github', 'https://ours.example/', undefined],
+  ['oidc', undefined, undefined],
+  ['oidc', 'https://ours.example', 'https://ours.example'],
+] as const)('the issuer of %s with %j is %j', (provider, issuer, expected) =>
+  expect(issuerOf({ provider, issuer }, ['https://ours.example'])).toBe(expected),
+)
+
+const fields = z.object(publisherFields)
+test.each([
+  ['a forge alone', {}, true],
+  ['another forge', { provider: 'svn' }, false],
+  ['a workflow', { workflow: 'deploy.yml' }, true],
+  ['a workflow in the other spelling', { workflow: 'deploy.yaml' }, true],
+  ['a path', { workflow: 'x/deploy.yml' }, false],
+  ['another file', { workflow: 'deploy.yml.sh' }, false],
+  ['no name at all', { workflow: '.yml' }, false],
+  ['a long name', { workflow: `${'x'.repeat(100)}.yml` }, true],
+  ['a longer one', { workflow: `${'x'.repeat(101)}.yml` }, false],
+  ['an id as text', { repository_id: '12' }, true],
+  ['an id as a number', { owner_id: 12 }, true],
+  ['an id that is none', { repository_id: '12a' }, false],
+  ['a long id', { repository_id: '1'.repeat(20) }, true],
+  ['a longer one', { repository_id: '1'.repeat(21) }, false],
+  ['a negative one', { repository_id: -1 }, false],
+  ['zero', { repository_id: 0 }, true],
+  ['an empty branch', { branch: ' ' }, false],
+  ['a branch of one letter', { branch: 'x' }, true],
+  ['a long branch', { branch: 'x'.repeat(200) }, true],
+  ['a longer branch', { branch: 'x'.repeat(201) }, false],
+  ['a long issuer', { issuer: 'x'.repeat(300) }, true],
+  ['a longer issuer', { issuer: 'x'.repeat(301) }, false],
+  ['claims', { claims: { a: 'b' } }, true],
+  ['a claim without a name', { claims: { '': 'b' } }, false],
+  ['a claim with a long name', { claims: { ['x'.repeat(100)]: 'b' } }, true],
+  ['a claim with a longer name', { claims: { ['x'.repeat(101)]: 'b' } }, false],
+  ['a claim with a long value', { claims: { a: 'x'.repeat(500) } }, true],
+  ['a claim with a longer value', { claims: { a: 'x'.repeat(501) } }, false],
+  ['ten claims', { claims: Object.fromEntries([...'abcdefghij'].map((name) => [name, ''])) }, true],
+  ['eleven claims', { claims: Object.fromEntries([...'abcdefghijk'].map((name) => [name, ''])) }, false],
+])('%s is taken or not', (_, change, isTaken) =>
+  expect(fields.safeParse({ provider: 'github', ...change }).success).toBe(isTaken),
+)
