@@ -9,7 +9,7 @@ import { createClassify } from '../../edge/gate/classify.ts'
 import type { Exchange, HeaderList, ServedSite } from '../../edge/context.ts'
 import { createPreviewGate } from '../../edge/gate/members.ts'
 import { createAdmissions } from '../../edge/gate/admissions.ts'
-import { createViewing } from '../../edge/processes/viewing.ts'
+import { createViewing } from '../../edge/gate/viewing.ts'
 import { sealAdmission, VIEWERS_ONLY } from '../../shared/contracts/admission.ts'
 import { createUnlock } from '../../edge/gate/unlock.ts'
 import { indexManifest } from '../../edge/locate/site-index.ts'
@@ -20,7 +20,7 @@ import { createProxy } from '../../edge/send/proxy.ts'
 import { createVisitLine } from '../../edge/send/visit-line.ts'
 import { createVisits } from '../../edge/send/visits.ts'
 import { createRequestLog } from '../../edge/send/request-log.ts'
-import { createViews } from '../../edge/send/views.ts'
+import { createViews, isMachineName } from '../../edge/send/views.ts'
 import { createBlobCache } from '../../edge/store/blob-cache.ts'
 import { createSites } from '../../edge/store/sites.ts'
 import type { Routes } from '../../edge/store/routes.ts'
@@ -182,6 +182,7 @@ const pipeline = createPipeline({
     admissions: createAdmissions({ secrets, clock: systemClock }),
     line,
     answers,
+    isLookedAt: isMachineName,
     clock: systemClock,
   }),
   visits: createVisits(),

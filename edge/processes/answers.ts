@@ -13,13 +13,12 @@ import type { ClosedPage, Drop, Exchange, HeaderList } from '../context.ts'
 import { closedPage, errorPage, missingPage, unlockPage, type PreparedPage } from '../gate/pages.ts'
 import { nextAfterUnlocking, type UnlockOutcome } from '../gate/unlock.ts'
 import { askedPage, codePage, enterPage, lockedPage, type ViewerPageOptions } from '../gate/viewer-pages.ts'
-import type { Door } from '../gate/admissions.ts'
-import type { VisitAnswer } from '../../shared/contracts/visit-desk.ts'
+import type { DoorAnswers } from '../gate/viewing.ts'
 import { ICON_HEADERS, ICON_PNG } from './icon.ts'
 import { DROP_METHODS, redirectHeaders } from '../rewrite/headers.ts'
 import type { ProxyFailure } from '../send/proxy.ts'
 
-export interface Answers {
+export interface Answers extends DoorAnswers {
   closed(exchange: Exchange, page: ClosedPage): void
   /** Nothing at this path of a drop. */
   missing(exchange: Exchange, drop: Drop): void
@@ -38,21 +37,9 @@ export interface Answers {
   /** For a drop without an icon of its own. */
   icon(exchange: Exchange, drop: Drop): void
   methods(exchange: Exchange, drop: Drop): void
-  /** The page that asks for an address; with a refusal: again, and why. */
-  notIn(exchange: Exchange, drop: Drop, about: { next: string | null; refusal?: Refusal | undefined }): void
-  /** The page that asks for the code; after a request to be let in, that the owner was asked. */
-  codeAsked(exchange: Exchange, drop: Drop, about: { next: string | null; email: string; answer: VisitAnswer }): void
-  /** The page with one button behind a link that lets someone in. */
-  door(exchange: Exchange, drop: Drop, door: Exclude<Door, { kind: 'visit' }>): void
-  /** Elsewhere in the drop. */
-  goTo(exchange: Exchange, drop: Drop, path: string): void
-  /** A token does not open the drop; undefined: it was let in, and this edge has not heard why. */
-  programRefused(exchange: Exchange, drop: Drop, refusal: Refusal | undefined): void
   /** Control is away, or the request did not get there. */
   unavailable(exchange: Exchange, failure: ProxyFailure): void
 }
-
-type Refusal = Extract<VisitAnswer, { kind: 'refused' }>
 
 interface Lock {
   readonly work: Challenge | undefined

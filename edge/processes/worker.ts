@@ -32,7 +32,7 @@ import { createSnippets } from '../rewrite/snippets.ts'
 import { createMemberQuestion } from '../send/member-question.ts'
 import { createRequestLog, type RequestLog } from '../send/request-log.ts'
 import { createProxy, type Proxy } from '../send/proxy.ts'
-import { createViews, type Views } from '../send/views.ts'
+import { createViews, isMachineName, type Views } from '../send/views.ts'
 import { createVisitLine } from '../send/visit-line.ts'
 import { createVisits, type Visits } from '../send/visits.ts'
 import { createBlobCache, type BlobCache } from '../store/blob-cache.ts'
@@ -41,7 +41,7 @@ import { openReplica, type Replica } from '../store/replica/replica.ts'
 import { createRoutes, type Routes } from '../store/routes.ts'
 import { createSites } from '../store/sites.ts'
 import { surviveStrayErrors } from './stray-errors.ts'
-import { createViewing } from './viewing.ts'
+import { createViewing } from '../gate/viewing.ts'
 
 /** A worker is started with a channel to its primary. */
 const channel = process as NodeJS.Process & { send: NonNullable<NodeJS.Process['send']> }
@@ -113,7 +113,13 @@ function assemble(config: EdgeConfig, log: Log): Parts {
     representations: createRepresentations({ blobs, cache, snippets: createSnippets({ baseUrl: config.baseUrl }) }),
     answers,
     proxy,
-    viewing: createViewing({ admissions: createAdmissions({ secrets, clock }), line, answers, clock }),
+    viewing: createViewing({
+      admissions: createAdmissions({ secrets, clock }),
+      line,
+      answers,
+      isLookedAt: isMachineName,
+      clock,
+    }),
     views,
     visits,
     clock,

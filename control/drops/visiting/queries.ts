@@ -182,7 +182,7 @@ export async function listSharedWith(sql: Sql, email: string, userId: string, no
     order by s.id, v.kind desc`
 }
 
-export async function deleteEnded(sql: Sql, now: Date, requestedBefore: Date): Promise<void> {
+export async function deleteEndedVisits(sql: Sql, now: Date, requestedBefore: Date): Promise<void> {
   await sql`delete from viewer_codes where expires_at <= ${now}`
   await sql`delete from viewer_invitations where expires_at <= ${now}`
   await sql`delete from access_requests where created_at < ${requestedBefore}`

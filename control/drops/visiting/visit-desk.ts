@@ -133,7 +133,7 @@ export function createVisitDesk(deps: VisitDeskDependencies): VisitDesk {
       return `${addressOf(config, siteHost(slug, config.sitesDomain))}${ENTER_PATH}/${token}`
     },
 
-    sweep: () => queries.deleteEnded(sql, new Date(clock.now()), new Date(clock.now() - rules.REQUEST_KEPT_MS)),
+    sweep: () => queries.deleteEndedVisits(sql, new Date(clock.now()), new Date(clock.now() - rules.REQUEST_KEPT_MS)),
   }
 }
 

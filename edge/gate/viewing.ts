@@ -12,12 +12,9 @@ import { parseForm } from '../../shared/http/form.ts'
 import { limitKeyOfIp } from '../../shared/http/ip.ts'
 import { MINUTE_MS, type Clock } from '../../shared/running/clock.ts'
 import type { Drop, Exchange, ServedSite } from '../context.ts'
-import { doorOf, type Admissions, type Door } from '../gate/admissions.ts'
-import { createAttempts, type AttemptLimit } from '../gate/attempts.ts'
-import { nextAfterUnlocking } from '../gate/unlock.ts'
-import { isMachineName } from '../send/views.ts'
-import type { VisitLine } from '../send/visit-line.ts'
-import type { Answers } from './answers.ts'
+import { doorOf, type Admissions, type Door } from './admissions.ts'
+import { createAttempts, type AttemptLimit } from './attempts.ts'
+import { nextAfterUnlocking } from './unlock.ts'
 
 type Done = void | Promise<void>
 /** Shows the drop to whoever may see it. */
@@ -28,10 +25,32 @@ export interface Viewing {
   visit(exchange: Exchange, drop: Drop, show: Show): Done
 }
 
+type Refusal = Extract<VisitAnswer, { kind: 'refused' }>
+
+/** How those are answered who are not in yet. */
+export interface DoorAnswers {
+  /** The page that asks for an address; with a refusal: again, and why. */
+  notIn(exchange: Exchange, drop: Drop, about: { next: string | null; refusal?: Refusal | undefined }): void
+  /** The page that asks for the code; after a request to be let in, that the owner was asked. */
+  codeAsked(exchange: Exchange, drop: Drop, about: { next: string | null; email: string; answer: VisitAnswer }): void
+  /** The page with one button behind a link that lets someone in. */
+  door(exchange: Exchange, drop: Drop, door: Exclude<Door, { kind: 'visit' }>): void
+  /** Elsewhere in the drop. */
+  goTo(exchange: Exchange, drop: Drop, path: string): void
+  /** A token does not open the drop; undefined: it was let in, and this edge has not heard why. */
+  programRefused(exchange: Exchange, drop: Drop, refusal: Refusal | undefined): void
+  unlocked(exchange: Exchange, drop: Drop, outcome: { setCookie: string; location: string }): void
+  error(exchange: Exchange, status: number, about: { drop: Drop }): void
+  unavailable(exchange: Exchange, failure: { status: 502; error: Error }): void
+}
+
 export interface ViewingDependencies {
   readonly admissions: Admissions
-  readonly line: VisitLine
-  readonly answers: Answers
+  /** The line to control; rejects when no control answers in time. */
+  readonly line: { ask(question: VisitQuestion, ip: string): Promise<VisitAnswer> }
+  readonly answers: DoorAnswers
+  /** Whether a link is only looked at: by what calls itself a machine, or ahead of a person. */
+  isLookedAt(exchange: Exchange): boolean
   readonly clock: Clock
 }
 
@@ -44,7 +63,7 @@ const MAX_TOKEN_CHARS = 400
 const MAX_SEEN_OF_DROP = 500
 const MAX_FORM_BYTES = 8192
 
-export function createViewing({ admissions, line, answers, clock }: ViewingDependencies): Viewing {
+export function createViewing({ admissions, line, answers, isLookedAt, clock }: ViewingDependencies): Viewing {
   const perNetwork = createAttempts(PER_NETWORK, clock)
   const machines = createMachines()
   const forPrograms = new WeakMap<ServedSite, Drop>()
@@ -129,7 +148,7 @@ export function createViewing({ admissions, line, answers, clock }: ViewingDepen
   /** A guest's click is enough; whatever only looks at links sees a button. */
   async function openDoor(exchange: Exchange, drop: Drop, door: Door): Promise<void> {
     if (door.kind === 'visit') return answers.notIn(exchange, drop, { next: '/' })
-    if (door.kind === 'enter' || exchange.method === 'HEAD' || isMachineName(exchange))
+    if (door.kind === 'enter' || exchange.method === 'HEAD' || isLookedAt(exchange))
       return answers.door(exchange, drop, door)
     const about = { site_id: drop.route.site_id, host: exchange.host }
     comeIn(exchange, drop, await ask({ kind: 'guest', ...about, token: door.token }, exchange), door.next)
@@ -154,7 +173,7 @@ export function createViewing({ admissions, line, answers, clock }: ViewingDepen
 class ControlAway extends Error {}
 
 /** Control is away: a page says so, and whoever is in notices nothing. */
-async function withControl(exchange: Exchange, answers: Answers, work: () => Promise<void>): Promise<void> {
+async function withControl(exchange: Exchange, answers: DoorAnswers, work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {
