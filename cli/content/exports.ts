@@ -2,8 +2,8 @@
  * Exports: archives of all that a person published, protected drops too. They never go up again by accident: the client
  * marks each as its own, knows it by that mark under any name, and writes none into a project unasked.
  */
-import { closeSync, createWriteStream, existsSync, fstatSync, openSync, readSync, rmSync } from 'node:fs'
-import { lstat, rename } from 'node:fs/promises'
+import { closeSync, existsSync, fstatSync, openSync, readSync, rmSync } from 'node:fs'
+import { lstat, open, rename } from 'node:fs/promises'
 import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { LANDING_PAGES } from '../../shared/content/upload-kind.ts'
@@ -75,7 +75,8 @@ export async function writeExport(archive: AsyncIterable<Buffer>, file: string):
   process.once('exit', cleanUp)
   try {
     cleanUp()
-    const output = createWriteStream(partial, { flags: 'wx', mode: 0o600 })
+    // Opened before anything can fail: an opening under way would make the file after it was cleaned up.
+    const output = (await open(partial, 'wx', 0o600)).createWriteStream()
     await pipeline(marked(archive), output)
     await rename(partial, file)
     return output.bytesWritten

@@ -58,7 +58,7 @@ function isPort(text: string): boolean {
 
 const VERSION_2 = 2
 const COMMANDS = { local: 0, proxy: 1 } as const
-/** Of the families only those that a TCP connection from elsewhere can have; the low half is the transport, a stream. */
+/** The families that a TCP connection from elsewhere can have, and the length of their addresses; the low half says that it is a stream. */
 const STREAMS = { 0x11: 4, 0x21: 16 } as const
 const TWO_PORTS_BYTES = 4
 

@@ -29,8 +29,11 @@ export function filledIn(source: string, facts: Facts): string {
 /** Read without rendering: the first heading of such a text is plain. */
 export function summarize(source: string, facts: Facts, fallbackTitle: string): TextSummary {
   const filled = filledIn(source, facts)
+  const heading = withoutFrontMatter(filled)
+    .split('\n')
+    .find((line) => line.startsWith('# '))
   return {
-    title: /^# (.+)$/m.exec(withoutFrontMatter(filled))?.[1]?.trim() ?? fallbackTitle,
+    title: heading?.slice(2).trim() ?? fallbackTitle,
     description: descriptionOf(frontMatterOf(filled)),
   }
 }
