@@ -96,7 +96,7 @@ describe('discovery', () => {
       issuer: stack.baseUrl,
       code_challenge_methods_supported: ['S256'],
       token_endpoint_auth_methods_supported: ['none'],
-      scopes_supported: ['mcp', 'cli'],
+      scopes_supported: ['mcp', 'cli', 'read', 'publish', 'manage'],
       authorization_response_iss_parameter_supported: true,
       client_id_metadata_document_supported: true,
     })

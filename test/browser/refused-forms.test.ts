@@ -181,6 +181,7 @@ const BUTTONS = [
   '/account/organisation/switch',
   '/account/tokens/revoke',
   '/account/organisation/second-factor',
+  '/account/organisation/policy',
   '/account/totp/begin',
   '/account/ways-in/sessions/end',
   '/account/organisation/uninvite',
@@ -520,7 +521,7 @@ test('a form that another site sends is refused, and nothing of it is shown', as
 
 async function switchTo({ page }: Visitor, name: string): Promise<void> {
   await page.goto('/account/organisation')
-  const choice = page.getByLabel('Act for')
+  const choice = page.getByLabel('Act for', { exact: true })
   const label = (await choice.locator('option').allInnerTexts()).find((text) => text.includes(name))
   await choice.selectOption({ label: label! })
   await page.getByRole('button', { name: 'Switch' }).click()

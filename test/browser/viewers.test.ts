@@ -34,6 +34,8 @@ test('an invitation is opened and read with one key', async () => {
   const visitor = await openVisitor(browser, stack, { javaScript: false })
   await visitor.page.setViewportSize({ width: 360, height: 640 })
   await visitor.goto(link)
+  // A browser moves the focus when it first draws the page.
+  await visitor.page.locator('button:focus').waitFor()
   await visitor.page.keyboard.press('Enter')
   await visitor.page.getByRole('heading', { name: 'inside' }).waitFor()
   await visitor.close()
@@ -47,12 +49,14 @@ test('an address, a code, the page: by keyboard, without scripts, at 360 pixels'
   const { page } = visitor
   await page.setViewportSize({ width: 360, height: 640 })
   await visitor.goto(drop.url)
+  await page.locator('input:focus').waitFor()
   await page.keyboard.type(email)
   await page.keyboard.press('Enter')
   await page.getByLabel('Code of six digits').waitFor()
   const { code = '' } = await viewerMail(stack, email, 2)
   const width = await page.locator('body').evaluate((body) => body.scrollWidth)
   expect(width).toBeLessThanOrEqual(360)
+  await page.locator('input:focus').waitFor()
   await page.keyboard.type(code)
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { name: 'inside' }).waitFor()

@@ -228,11 +228,19 @@ test('a sender that loses Postgres after the server took its mail: the next one 
   // Another sender does not touch the mail while the first one holds its row.
   const other = newMailer(createSmtpSink(smtp.url))
   expect(await other.deliverDue()).toBe(0)
-  await database.sql`
-    select pg_terminate_backend(pid) from pg_stat_activity
-    where datname = ${name} and state = 'idle in transaction' and pid <> pg_backend_pid()`
-  goOn.resolve()
-  await lost
+  // Its connection ends while it notes that the mail has gone: until then that waits for the table.
+  await database.sql.begin(async (tx) => {
+    await tx`lock table mails in share mode`
+    goOn.resolve()
+    const end = async (): Promise<number> =>
+      (
+        await tx`
+          select pg_terminate_backend(pid) from pg_stat_activity
+          where datname = ${name} and state = 'active' and wait_event_type = 'Lock' and pid <> pg_backend_pid()`
+      ).length
+    await expect.poll(end).toBe(1)
+    await lost
+  })
   await expect.poll(() => other.deliverDue()).toBe(1)
   expect(smtp.received.map((mail) => mail.to)).toEqual(['twice@example.com', 'twice@example.com'])
   expect(new Set(smtp.received.map((mail) => mail.messageId)).size).toBe(1)

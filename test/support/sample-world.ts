@@ -102,6 +102,11 @@ export async function createSampleWorld(stack: Stack, stripe: StripeStandIn, fol
     return (await ownerApi<{ id: string }>(`/sites/${siteId}/guest-links`, {})).id
   }
 
+  async function newPublisher(siteId: string): Promise<string> {
+    const workflow = { provider: 'github', repository: 'octo/site' }
+    return (await ownerApi<{ id: string }>(`/sites/${siteId}/publishers`, workflow)).id
+  }
+
   async function contentToken(): Promise<string> {
     const client = await connectWithToken(stack, owner.token, 'modern')
     const result = await client.callTool({ name: 'service_upload', arguments: { name: 'index.html' } })
@@ -203,6 +208,7 @@ export async function createSampleWorld(stack: Stack, stripe: StripeStandIn, fol
           SHA256: content.sha256,
           DOMAIN: needs('domains_domain') ? await newDomain(SITE_ID) : '',
           VIEWER_ID: needs('viewers_viewer_id') ? await newViewer(SITE_ID) : '',
+          PUBLISHER_ID: needs('publishers_publisher_id') ? await newPublisher(SITE_ID) : '',
           LINK_ID: needs('guest_links_link_id') ? await newGuestLink(SITE_ID) : '',
           ORGANISATION_ID,
           USER_ID: ada.user_id,

@@ -6,7 +6,7 @@ import { errors } from '../../../shared/contracts/errors.ts'
 import { MAX_NAME_CHARS, MAX_PASSWORD_CHARS } from '../../../shared/contracts/limits.ts'
 import type { Manifest } from '../../../shared/contracts/manifest.ts'
 import type { ApiDomain, ApiSingleDomain } from '../../drops/domains/schemas.ts'
-import type { SitePatch, ApiSite } from '../../drops/sites/schemas.ts'
+import type { ApiPreview, ApiSite, SitePatch } from '../../drops/sites/schemas.ts'
 import { previewAccesses } from '../../drops/sites/rules.ts'
 import { ACCESS_MODES, MAX_NAMED_AT_ONCE, viewerOfText } from '../../drops/viewers/access.ts'
 import { nameViewer } from '../../drops/viewers/schemas.ts'
@@ -81,15 +81,18 @@ const read = defineTool({
 
 const versionsTool = defineTool({
   name: 'service_versions',
-  description: 'List the retained versions of a drop, newest first.',
+  description: 'List the retained versions of a drop, newest first, and its named previews.',
   needs: 'read',
   hints: 'reads',
   input: { id: dropId },
   output: { versions: z.array(z.unknown()) },
   async run({ id: name }, { actor, services }) {
-    const entries = await services.versions.list(actor, await services.sites.findId(actor, name))
+    const siteId = await services.sites.findId(actor, name)
+    const entries = await services.versions.list(actor, siteId)
+    const previews = await services.previews.list(actor, siteId)
     return {
       facts: {
+        ...(previews.length === 0 ? {} : { previews: previews.map(previewFacts) }),
         versions: entries.map((entry) => ({
           version: entry.version_number,
           at: entry.created_at,
@@ -104,21 +107,49 @@ const versionsTool = defineTool({
   },
 })
 
+function previewFacts({ name, url, version_number, published_at, expires_at }: ApiPreview) {
+  return { name, url, version: version_number, published_at, expires_at }
+}
+
 const promote = defineTool({
   name: 'service_promote',
-  description: 'Make a retained version live again (roll back or forward).',
+  description: 'Make a retained version or a named preview live; remove: end the preview.',
   needs: 'publish',
-  hints: 'adds',
-  input: { id: dropId, version: z.int().or(z.string()).meta({ type: 'integer', anyOf: undefined }) },
-  output: { url: z.string(), version: z.int() },
-  async run({ id: name, version }, { actor, services }) {
+  hints: 'changes',
+  input: {
+    id: dropId,
+    version: z.int().or(z.string()).meta({ type: 'integer', anyOf: undefined }).optional(),
+    preview: z.string().optional(),
+    remove: z.boolean().optional(),
+  },
+  output: { url: z.string().optional(), version: z.int().optional() },
+  async run({ id: name, version, preview, remove: isOver = false }, { actor, services }) {
+    if ((version === undefined) === (preview === undefined))
+      throw errors.invalidRequest('Send either version, a number, or preview, the name of one.')
     const siteId = await services.sites.findId(actor, name)
-    const wanted = typeof version === 'string' && /^\d+$/.test(version) ? Number(version) : version
-    const versionId = await services.versions.requireId(actor, siteId, wanted)
-    const { value } = await services.versions.promote(actor, siteId, versionId)
+    if (preview !== undefined && isOver) {
+      await services.previews.remove(actor, siteId, preview)
+      return { facts: { removed: preview } }
+    }
+    if (isOver) throw errors.invalidRequest('remove: only a preview can be removed; name it as preview.')
+    const { value } =
+      preview === undefined
+        ? await services.versions.promote(actor, siteId, await versionIdOf(services, actor, siteId, version))
+        : await services.previews.promote(actor, siteId, preview)
     return { facts: { url: value.url, version: value.version_number, live: true } }
   },
 })
+
+/** Models write a number as text, too. */
+function versionIdOf(
+  services: Call['services'],
+  actor: Call['actor'],
+  siteId: string,
+  version: string | number | undefined,
+): Promise<string> {
+  const wanted = typeof version === 'string' && /^\d+$/.test(version) ? Number(version) : (version ?? '')
+  return services.versions.requireId(actor, siteId, wanted)
+}
 
 /** Who may see a drop: alike where one is published and where its settings change. */
 export const sharingFields = {
@@ -135,23 +166,17 @@ const settings = defineTool({
   needs: 'manage',
   hints: 'changes',
   input: {
-    id,
-    slug: z.string().optional().describe('New address'),
+    id: dropId,
+    slug: z.string().optional(),
     title: z.string().max(MAX_NAME_CHARS).optional(),
     password: z.string().max(MAX_PASSWORD_CHARS).optional().describe('"" makes the drop public again'),
     ...sharingFields,
     confirm: z.boolean().optional().describe('Public: the person agreed'),
     spa_fallback: z.boolean().optional().describe('Unknown paths show index.html'),
     gallery: z.boolean().optional(),
-    stays_live: z.boolean().optional().describe('When the plan ends'),
-    previews: z.enum(previewAccesses).optional().describe('Who may see versions that are not live'),
-    keep_old_files_days: z
-      .int()
-      .min(0)
-      .max(365)
-      .nullable()
-      .optional()
-      .describe('How long open tabs find files of former versions'),
+    stays_live: z.boolean().optional(),
+    previews: z.enum(previewAccesses).optional(),
+    keep_old_files_days: z.int().min(0).max(365).nullable().optional(),
   },
   output: { slug: z.string(), url: z.string() },
   async run(args, call) {
@@ -266,39 +291,6 @@ const domain = defineTool({
   },
 })
 
-const previewsTool = defineTool({
-  name: 'service_previews',
-  description: 'Named previews of a drop: list them, make one live, or remove one.',
-  needs: 'publish',
-  hints: 'changes',
-  input: { id, action: z.enum(['list', 'promote', 'remove']), name: z.string().optional() },
-  output: { previews: z.array(z.unknown()).optional() },
-  async run({ id: drop, action, name }, { actor, services }) {
-    const siteId = await services.sites.findId(actor, drop)
-    if (action === 'list') {
-      const all = await services.previews.list(actor, siteId)
-      return {
-        facts: {
-          previews: all.map(({ name: called, url, version_number, published_at, expires_at }) => ({
-            name: called,
-            url,
-            version: version_number,
-            published_at,
-            expires_at,
-          })),
-        },
-      }
-    }
-    if (name === undefined) throw errors.invalidRequest('name: send the name of the preview.')
-    if (action === 'remove') {
-      await services.previews.remove(actor, siteId, name)
-      return { facts: { removed: name } }
-    }
-    const { value } = await services.previews.promote(actor, siteId, name)
-    return { facts: { url: value.url, version: value.version_number, live: true } }
-  },
-})
-
 /** Asked through the client where it can ask; elsewhere the hint makes hosts ask, and the description the model. */
 const remove = defineTool({
   name: 'service_delete',
@@ -338,7 +330,7 @@ function askBeforeDeleting(drop: ApiSite, { request }: Call): Answer | undefined
   })
 }
 
-export const dropTools: readonly Tool[] = [list, read, versionsTool, promote, previewsTool, settings, domain, remove]
+export const dropTools: readonly Tool[] = [list, read, versionsTool, promote, settings, domain, remove]
 
 /** What an assistant wants to know of a drop; what is as usual is left out. */
 export function dropFacts(drop: ApiSite): Record<string, unknown> {

@@ -27,26 +27,23 @@ const file = z.strictObject({
   path: z.string(),
   content: z.string().optional(),
   encoding: z.enum(['utf8', 'base64']).optional(),
-  upload: z.string().optional().describe('Instead of content'),
+  upload: z.string().optional(),
 })
 const files = z.array(file).max(MAX_FILES)
 
-const ifVersion = z.int().nonnegative().optional().describe('Must be live')
-const allowSecrets = z.boolean().optional().describe('Also keys and credentials')
+const ifVersion = z.int().nonnegative().optional()
+const allowSecrets = z.boolean().optional()
 const message = z.string().max(MAX_MESSAGE_CHARS).optional()
-const purge = z
-  .union([z.boolean(), z.literal('all')])
-  .optional()
-  .describe('Also remove everything older; "all": named previews too')
-const preview = previewName.optional().describe('Publish to the preview of this name instead of going live')
+const purge = z.literal([true, 'all']).optional()
+const preview = previewName.optional()
 
 const placeFields = {
-  slug: z.string().optional().describe(`${MIN_SLUG_CHARS}-${MAX_SLUG_CHARS} of a-z, 0-9, hyphen; random if omitted`),
+  slug: z.string().optional(),
   title: z.string().max(MAX_NAME_CHARS).optional(),
   password: z.string().min(1).max(MAX_PASSWORD_CHARS).optional(),
   ...sharingFields,
   if_version: ifVersion,
-  replace: z.boolean().optional().describe('Other files may go'),
+  replace: z.boolean().optional(),
 }
 
 const publishedFacts = { slug: z.string(), url: z.string(), version: z.int() }
@@ -62,10 +59,14 @@ const publishPage = defineTool({
     format: z.enum(['html', 'markdown']).optional(),
     upload: z.string().optional().describe('Id from service_upload, instead of content'),
     ...placeFields,
-    allow_secrets: allowSecrets,
+    // Said once, at the tool that a model meets first; the same names mean the same at the others.
+    slug: placeFields.slug.describe(`${MIN_SLUG_CHARS}-${MAX_SLUG_CHARS} of a-z, 0-9, hyphen; random if omitted`),
+    if_version: ifVersion.describe('Must be live'),
+    replace: placeFields.replace.describe('Other files may go'),
+    allow_secrets: allowSecrets.describe('Also keys and credentials'),
     message,
-    purge,
-    preview,
+    purge: purge.describe('Remove all older; all: previews too'),
+    preview: preview.describe('Named preview, not live'),
   },
   output: publishedFacts,
   async run(

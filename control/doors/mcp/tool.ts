@@ -97,9 +97,9 @@ export function inputSchemaOf({ input }: Tool): ObjectSchema {
   return briefSchemaOf(input)
 }
 
-/** Open to further facts: the schema names those that programs go on with. */
+/** The schema names the facts that programs go on with, and says no more about them. */
 export function outputSchemaOf({ output }: Tool): ObjectSchema {
-  const { additionalProperties: _, ...schema } = briefSchemaOf(output)
+  const { required: _, additionalProperties: __, ...schema } = briefSchemaOf(output)
   return schema as ObjectSchema
 }
 
@@ -111,6 +111,7 @@ function briefSchemaOf(object: z.ZodObject): ObjectSchema {
     override({ jsonSchema, path }) {
       // That names which nobody knows are refused is said once, for the whole.
       if (path.length > 0) delete jsonSchema.additionalProperties
+      delete jsonSchema.examples
       delete jsonSchema.minimum
       delete jsonSchema.maximum
       delete jsonSchema.maxLength

@@ -125,7 +125,7 @@ function ownRoutes({ apiRoute, authenticate, clock, sites, siteExport }: SiteRou
     apiRoute({
       method: 'GET',
       path: `${root}/:id/pass`,
-      access: 'account',
+      access: 'verified',
       needs: 'read',
       tag,
       summary: 'Whether this credential may see previews that are for members; the edges ask it for bearers of a token',

@@ -102,8 +102,9 @@ export function listTokens(world: World, acting: Acting): Expected {
 
 export function createToken(world: World, { person, org, via }: Acting, call: { name: string }): Expected {
   const { name } = call
-  if (name.trim() === '') throw refuse.invalid()
+  // What a credential is good for is decided before its body is looked at.
   if (via === 'token') throw refuse.forbidden()
+  if (name.trim() === '') throw refuse.invalid()
   return {
     status: 201,
     body: { name },

@@ -60,6 +60,11 @@ test('everything that is no page stays, unless the live version has something at
   expect(decodeManifest(encodeManifest({ ...v2, kept }))).toEqual({ ...v2, kept })
 })
 
+test('what this publish was not allowed to bring does not stay either', () => {
+  const kept = keepFormer(v2, { number: 1, manifest: v1 }, undefined, terms({ withheld: ['data.bin'] }))
+  expect(pathsOf(kept).toSorted()).toEqual(['a.js', 'robots.txt'])
+})
+
 test('what was kept stays kept, and comes off the list where the live version has it again', () => {
   const second = keepFormer(v2, { number: 1, manifest: v1 }, undefined, terms())
   const v3 = manifest(['index.html', 'c.js', 'robots.txt'])

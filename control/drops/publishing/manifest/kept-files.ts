@@ -1,7 +1,7 @@
 /**
  * What a manifest keeps of former versions, so that a tab that was opened before a publish finds its chunks. Pure.
  *
- * 1. A file stays that a former version had, that is no page, and whose path the live version does not have.
+ * 1. A file stays that a former version had, that is no page, and whose path the live version neither has nor was refused.
  * 2. It stays until `keepMs` after it was replaced, and at least as long as its version is retained.
  * 3. There are bounds: what was replaced first goes first; of one publish, the largest files do.
  *
@@ -34,6 +34,8 @@ export interface KeepTerms {
   readonly bounds: KeptBounds
   /** Whether a version can still be gone back to. */
   isRetained(versionNumber: number): boolean
+  /** Paths that this publish was not allowed to bring: secrets, which a former version may have had. */
+  readonly withheld?: readonly string[]
 }
 
 /** The version that is replaced; `manifest` is its own, without what it kept. */
@@ -186,9 +188,9 @@ function withOwnSet([path, entry]: KeptEntry, lists: KeptFiles['headers'], sets:
 function* stillWanted(
   entries: Iterable<KeptEntry>,
   next: Manifest,
-  { now, keepMs, isRetained }: KeepTerms,
+  { now, keepMs, isRetained, withheld = [] }: KeepTerms,
 ): Generator<KeptEntry> {
-  const taken = new Set(next.files.map(([path]) => toNfc(path)))
+  const taken = new Set([...next.files.map(([path]) => path), ...withheld].map(toNfc))
   for (const entry of entries) {
     const [path, { since, version }] = entry
     const name = toNfc(path)

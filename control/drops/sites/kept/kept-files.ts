@@ -37,9 +37,9 @@ export interface LiveBefore {
 export interface SiteKeptFiles {
   /**
    * Another version is live: what the one before had stays beside it. Resolves to what is kept now, and to the code that
-   * changed under a name that did not. `purge`: nothing stays.
+   * changed under a name that did not. `purge`: nothing stays; `withheld`: these paths do not.
    */
-  replace(tx: Sql, before: LiveBefore, options: { purge: boolean }): Promise<Replaced>
+  replace(tx: Sql, before: LiveBefore, options: { purge: boolean; withheld?: readonly string[] }): Promise<Replaced>
   /** The same version in another manifest, another setting, or another time: what is over goes. */
   refit(tx: Sql, siteId: string): Promise<void>
   /** Ends what is due by then at one site; resolves to its id, or to undefined when nothing is due. */
@@ -148,7 +148,7 @@ export function createKeptFiles({ clock, publishing, config, edgesReadKept }: Ke
   }
 
   return {
-    async replace(tx, before, { purge }) {
+    async replace(tx, before, { purge, withheld = [] }) {
       const { site: now, live, retained } = await liveOf(tx, before.site.id)
       if (!now || !live) return { kept: NOTHING_KEPT, unhashed: [] }
       const manifest = await publishing.readManifest(live.manifest_hash)
@@ -158,7 +158,7 @@ export function createKeptFiles({ clock, publishing, config, edgesReadKept }: Ke
       // Most publishes of most drops leave nothing behind, and nothing was kept before.
       const isQuiet = before.site.served_manifest_hash === null && (purge || !former || losesNothing(manifest, former))
       if (isQuiet) return { kept: NOTHING_KEPT, unhashed }
-      const terms = await termsOf(tx, now, retained)
+      const terms = { ...(await termsOf(tx, now, retained)), withheld }
       const kept = purge ? undefined : keepFormer(manifest, former, beside, terms)
       return { kept: await serve(tx, now.id, { manifest, hash: live.manifest_hash }, kept, terms), unhashed }
     },
