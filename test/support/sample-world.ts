@@ -28,9 +28,15 @@ export interface SampleWorld {
 export async function createSampleWorld(stack: Stack, stripe: StripeStandIn, folder: string): Promise<SampleWorld> {
   await writeSampleFiles(folder)
   const owner = await stack.createAccount('business', { email: 'you@example.com', password: PASSWORD })
-  const ada = await stack.createAccount('free', { email: 'ada@example.com' })
+  const ada = await stack.createAccount('free', { email: 'ada@example.com', password: PASSWORD })
   const browser = new FormBrowser(stack, '198.51.100.10')
   await browser.send('/signin', { email: owner.email, password: PASSWORD })
+
+  async function sessionOf(email: string): Promise<string> {
+    const own = new FormBrowser(stack, '198.51.100.11')
+    await own.send('/signin', { email, password: PASSWORD })
+    return own.cookies.get('__Host-dropway_session') ?? ''
+  }
   const ownerApi = apiOf(stack, owner)
   const seenInvitations = new Set<string>()
   let domains = 0
@@ -160,7 +166,7 @@ export async function createSampleWorld(stack: Stack, stripe: StripeStandIn, fol
     },
     put_content_token: async () => ({ variables: { TOKEN: await contentToken() } }),
     post_invitations_accept: async () => ({
-      variables: { DROPWAY_TOKEN: ada.token },
+      variables: { DROPWAY_SESSION: await sessionOf(ada.email) },
       replaced: { k3s9d0f2: (await invite(await newOrganisation())).token },
     }),
     delete_tokens_id: async () => {

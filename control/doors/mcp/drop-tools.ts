@@ -113,7 +113,7 @@ function previewFacts({ name, url, version_number, published_at, expires_at }: A
 
 const promote = defineTool({
   name: 'service_promote',
-  description: 'Make a retained version or a named preview live; remove: end the preview.',
+  description: 'Make a version or named preview live; remove: end the preview.',
   needs: 'publish',
   hints: 'changes',
   input: {
