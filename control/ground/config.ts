@@ -63,6 +63,9 @@ export interface ControlConfig extends SharedSettings {
   readonly geoHeader: string | undefined
   /** Anonymous drops per hour from one network, and from one browser. */
   readonly anonymousPerHour: number
+  /** Is there an MCP endpoint that publishes without an account, and how many pages an hour does it take from all together? */
+  readonly mcpAnonymous: boolean
+  readonly mcpAnonymousPerHour: number
   /** What live anonymous drops may store, all together and from one network. */
   readonly anonymousStorageBytes: number
   readonly anonymousNetworkStorageBytes: number
@@ -101,6 +104,13 @@ function readTrustedIssuers(env: EnvReader): readonly string[] {
       env.problem(`TRUSTED_ISSUERS: "${issuer}" must be an https address (http on this machine alone)`, undefined)
   }
   return issuers
+}
+
+/** None an hour is the same as off. */
+function readMcpAnonymous(env: EnvReader): Pick<ControlConfig, 'mcpAnonymous' | 'mcpAnonymousPerHour'> {
+  const isOn = env.oneOf('MCP_ANONYMOUS', ['on', 'off'], 'on') === 'on'
+  const mcpAnonymousPerHour = env.integer('MCP_ANONYMOUS_PER_HOUR', 600, 0, 1_000_000)
+  return { mcpAnonymous: isOn && mcpAnonymousPerHour > 0, mcpAnonymousPerHour }
 }
 
 export function readControlConfig(environment: Env): ControlConfig {
@@ -143,6 +153,7 @@ export function readControlConfig(environment: Env): ControlConfig {
     viewerAdmissionMs: env.durationMs('VIEWER_ADMISSION', '30d'),
     geoHeader: env.optional('GEO_COUNTRY_HEADER')?.toLowerCase(),
     anonymousPerHour: env.integer('ANONYMOUS_PER_HOUR', 60, 1, 1_000_000),
+    ...readMcpAnonymous(env),
     anonymousStorageBytes: env.integer('ANONYMOUS_STORAGE_MB', 20_000, 1, 1_000_000_000) * 1_000_000,
     anonymousNetworkStorageBytes: env.integer('ANONYMOUS_NETWORK_STORAGE_MB', 500, 1, 1_000_000_000) * 1_000_000,
     trustedIssuers: readTrustedIssuers(env),

@@ -143,6 +143,9 @@ export const errors = {
   emailNotVerified: () =>
     new ApiError(403, 'email_not_verified', 'Open the link in the verification mail first, or ask for a new one.'),
   forbidden: (detail: string) => new ApiError(403, 'forbidden', detail),
+  /** `instead`: what to do, as a sentence. */
+  anonymousOff: (instead = 'Sign in first.') =>
+    new ApiError(403, 'anonymous_off', `Publishing without an account is switched off here. ${instead}`),
   /** RFC 6750 §3.1. `needs`: a scope, or what no scope covers. */
   insufficientScope: (needs: string, has: string) => {
     const isScope = ['read', 'publish', 'manage'].includes(needs)

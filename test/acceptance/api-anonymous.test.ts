@@ -191,7 +191,12 @@ describe('limits', () => {
     limited = await startStack({
       database: 'shared',
       operator: true,
-      env: { ANONYMOUS_PER_HOUR: '3', ANONYMOUS_NETWORK_STORAGE_MB: '1', UPLOADS_PER_HOUR: '2' },
+      env: {
+        ANONYMOUS_PER_HOUR: '3',
+        ANONYMOUS_NETWORK_STORAGE_MB: '1',
+        UPLOADS_PER_HOUR: '2',
+        MCP_ANONYMOUS_PER_HOUR: '6',
+      },
     })
   })
   afterAll(() => limited.stop())
@@ -206,6 +211,31 @@ describe('limits', () => {
       true,
     ])
     expect((await publish('2001:db8:1:2::1')).status).toBe(201)
+  })
+
+  test('assistants without an account share the bucket of their network, and are told when to come back and how to sign in', async () => {
+    const from = '2001:db8:7:7::1'
+    const call = () => callAnonymously(limited, { content: '# Hello' }, { from })
+    expect((await limited.fetch('/api/v1/drops', { body: fileForm('a.html', 'x'), from })).status).toBe(201)
+    expect([(await call()).isError, (await call()).isError]).toEqual([undefined, undefined])
+    const refused = await call()
+    expect(refused.isError).toBe(true)
+    expect(refused.content[0]?.text).toMatch(
+      /^rate_limited: .*Come back in \d+ minutes \(at 20\d\d-.*Z\)\. Or sign in at https:.*\/mcp, /,
+    )
+    expect((await limited.fetch('/api/v1/drops', { body: fileForm('a.html', 'x'), from })).status).toBe(429)
+  })
+
+  test('all networks together have a limit of their own, which one network cannot use up for others', async () => {
+    const call = (network: number) =>
+      callAnonymously(limited, { content: '# Hello' }, { from: `2001:db8:8:${network}::1` })
+    const outcomes: (boolean | undefined)[] = []
+    // Two of six are taken by the test before, if it ran.
+    for (let network = 0; network < 7; network++) outcomes.push((await call(network)).isError)
+    expect(outcomes[0]).toBe(undefined)
+    expect(outcomes.at(-1)).toBe(true)
+    const { token } = await limited.createAccount('plus')
+    expect((await limited.fetch('/api/v1/sites', { token, json: {} })).status).toBe(201)
   })
 
   test('a page that is one too many comes back with its text, without scripts too, also beside a file', async () => {
@@ -254,6 +284,31 @@ describe('limits', () => {
       expect((await limited.fetch('/api/v1/sites', { token, json: {} })).status).toBe(201)
   })
 })
+
+interface ToolAnswer {
+  readonly isError?: boolean
+  readonly content: readonly { readonly text: string }[]
+}
+
+async function callAnonymously(
+  on: Stack,
+  args: Record<string, unknown>,
+  { from }: { from: string },
+): Promise<ToolAnswer> {
+  const params = { name: 'service_publish_page', arguments: args }
+  const answer = await on.fetch('/mcp/anonymous', {
+    json: { jsonrpc: '2.0', id: 1, method: 'tools/call', params },
+    headers: { accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2025-11-25' },
+    from,
+  })
+  return resultOf(answer.text())
+}
+
+/** The result of an answer that is JSON, or one event with it. */
+function resultOf(text: string): ToolAnswer {
+  const data = /^data: (.*)$/m.exec(text)?.[1] ?? text
+  return (JSON.parse(data) as { result: ToolAnswer }).result
+}
 
 function solve(challenge: string, bits: number): string {
   for (let nonce = 0; ; nonce++) {

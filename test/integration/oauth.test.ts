@@ -346,6 +346,10 @@ describe('who a token speaks for', () => {
     await fixture.sql`update oauth_grants set scopes = '{}' where user_id = ${actor.userId}`
     const routes = mcpRoutes({
       services: {} as never,
+      anonymous: {} as never,
+      limiter: {} as never,
+      config: {} as never,
+      clock: fixture.clock,
       access: fixture.access,
       oauth,
       baseUrl: BASE_URL,

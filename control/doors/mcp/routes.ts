@@ -1,18 +1,17 @@
-/** The MCP endpoint: streamable HTTP, both protocol eras, bearer tokens only. */
-import { Readable } from 'node:stream'
-import type { ReadableStream } from 'node:stream/web'
+/** The MCP endpoint of those who signed in: streamable HTTP, both protocol eras, bearer tokens only. */
 import { createMcpHandler } from '@modelcontextprotocol/server'
-import { ApiError, errors } from '../../../shared/contracts/errors.ts'
+import { errors, type ApiError } from '../../../shared/contracts/errors.ts'
 import type { Log } from '../../../shared/running/log.ts'
 import { API_TOKEN_PREFIX, type Access } from '../../people/access/access.ts'
 import { bearerTokenOf } from '../../people/access/bearer.ts'
 import type { Actor } from '../../ground/actor.ts'
-import { requireJsonShape, type JsonBounds } from '../../ground/http/bodies/json-shape.ts'
+import type { JsonBounds } from '../../ground/http/bodies/json-shape.ts'
 import { json } from '../../ground/http/reply.ts'
 import type { Method, Reply, Request, Route } from '../../ground/http/route.ts'
 import type { OAuth } from '../oauth/oauth.ts'
-import { corsHeaders, createOriginCheck, PREFLIGHT_HEADERS } from './origins.ts'
-import { readBody, type Body, type MessageLimits } from './oversize.ts'
+import { anonymousMcpRoutes, type AnonymousMcpDependencies } from './anonymous/routes.ts'
+import type { MessageLimits } from './http/oversize.ts'
+import { createBrowserDoor, readMessage, toReply, toWebRequest } from './http/transport.ts'
 import { createMcpServer } from './server.ts'
 import type { ToolServices } from './tool.ts'
 
@@ -31,7 +30,10 @@ const MESSAGE_LIMITS: MessageLimits = { maxBytes: MAX_MESSAGE_BYTES, maxDrainedB
 /** The largest call has 500 files of four fields; the protocol around it has a few dozen. */
 const BODY_BOUNDS: JsonBounds = { maxDepth: 32, maxValues: 5000 }
 
-interface McpDependencies {
+/** What a tool would answer to a message over the limit. */
+const TOO_LARGE = `message_too_large: A message holds ${MAX_MESSAGE_BYTES / 1_000_000} MB. Get an address with service_upload, PUT the file there (curl -T file "put_url"), then publish it by its upload id. The command line does it in one step: dropway deploy <folder>.`
+
+interface McpDependencies extends Omit<AnonymousMcpDependencies, 'actorOf'> {
   services: ToolServices
   access: Pick<Access, 'tokenActor'>
   oauth: Pick<OAuth, 'actorOf'>
@@ -39,9 +41,10 @@ interface McpDependencies {
   log: Log
 }
 
-export function mcpRoutes({ services, access, oauth, baseUrl, log }: McpDependencies): Route[] {
+export function mcpRoutes(deps: McpDependencies): Route[] {
+  const { services, access, oauth, baseUrl, log } = deps
   const resource = `${baseUrl}/mcp`
-  const mayCall = createOriginCheck(baseUrl)
+  const door = createBrowserDoor(baseUrl)
   const handler = createMcpHandler(({ authInfo }) => createMcpServer(authInfo?.extra?.['actor'] as Actor, services), {
     maxRequestBodySize: MAX_MESSAGE_BYTES,
     onerror: (error) => log.debug({ err: error }, 'mcp'),
@@ -82,72 +85,19 @@ export function mcpRoutes({ services, access, oauth, baseUrl, log }: McpDependen
         description: `The scope ${SCOPE} is needed.`,
       })
     if (!actor.emailVerified) throw errors.emailNotVerified()
-    const body = request.method === 'POST' ? await readMessage(request) : undefined
-    if (body?.kind === 'oversize') return json(200, tooLarge(body.id))
-    if (body) requireJsonShape(body.bytes, BODY_BOUNDS)
-    const response = await handler.fetch(toWebRequest(request, baseUrl, body?.bytes), {
+    const message = await readMessage(request, { limits: MESSAGE_LIMITS, bounds: BODY_BOUNDS, tooLarge: TOO_LARGE })
+    if ('refused' in message) return message.refused
+    const response = await handler.fetch(toWebRequest(request, resource, message.bytes), {
       authInfo: { token: '', clientId: '', scopes: [SCOPE], extra: { actor } },
     })
     return toReply(response)
   }
 
-  /** A page that may call hears everything, refusals too: without these headers a browser hides the answer from it. */
-  function forOrigin(handle: (request: Request) => Promise<Reply>) {
-    return async (request: Request): Promise<Reply> => {
-      const origin = request.header('origin')
-      if (origin === undefined) return handle(request)
-      if (!mayCall(origin)) throw errors.forbidden('Browsers may not call this address from another origin.')
-      const reply = await handle(request).catch((error: unknown) => {
-        if (!(error instanceof ApiError)) throw error
-        return json(error.status, error.toBody(), error.headers)
-      })
-      return { ...reply, headers: { ...reply.headers, ...corsHeaders(origin) } }
-    }
-  }
-
-  const preflight = forOrigin(async () => ({ status: 204, headers: PREFLIGHT_HEADERS }))
-  return [...PATHS, API_PATH].flatMap((path): Route[] => [
-    ...METHODS.map((method) => ({ method, path, handle: forOrigin(answer) })),
-    { method: 'OPTIONS', path, handle: preflight },
-  ])
-}
-
-const readMessage = (request: Request): Promise<Body> =>
-  readBody(request.stream(), request.header('content-length'), MESSAGE_LIMITS, (size) => request.hold(size))
-
-/** What a tool would answer, from in front of it. */
-function tooLarge(id: string | number): unknown {
-  const text = `message_too_large: A message holds ${MAX_MESSAGE_BYTES / 1_000_000} MB. Get an address with service_upload, PUT the file there (curl -T file "put_url"), then publish it by its upload id. The command line does it in one step: dropway deploy <folder>.`
-  // Asked for by the protocol of 2026, and unknown to the ones before.
-  const result = { resultType: 'complete', isError: true, content: [{ type: 'text', text }] }
-  return { jsonrpc: '2.0', id, result }
-}
-
-function toWebRequest(request: Request, baseUrl: string, bytes: Buffer | undefined): globalThis.Request {
-  const headers = new Headers()
-  for (const name of [
-    'content-type',
-    'accept',
-    'mcp-protocol-version',
-    'mcp-session-id',
-    'mcp-method',
-    'mcp-name',
-    'last-event-id',
-  ]) {
-    const value = request.header(name)
-    if (value !== undefined) headers.set(name, value)
-  }
-  // `*/*` and silence take both kinds of answer; the SDK wants to read their names.
-  if (/^$|\*\/\*/.test(request.header('accept') ?? '')) headers.set('accept', 'application/json, text/event-stream')
-  const body = bytes === undefined ? null : new Uint8Array(bytes)
-  return new globalThis.Request(`${baseUrl}/mcp`, { method: request.method, headers, body, signal: request.signal })
-}
-
-function toReply(response: Response): Reply {
-  const headers = { 'cache-control': 'no-store', ...Object.fromEntries(response.headers) }
-  return {
-    status: response.status,
-    headers,
-    ...(response.body ? { body: Readable.fromWeb(response.body as ReadableStream) } : {}),
-  }
+  return [
+    ...[...PATHS, API_PATH].flatMap((path): Route[] => [
+      ...METHODS.map((method) => ({ method, path, handle: door.forOrigin(answer) })),
+      door.preflight(path),
+    ]),
+    ...anonymousMcpRoutes({ ...deps, actorOf }),
+  ]
 }

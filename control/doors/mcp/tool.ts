@@ -99,12 +99,17 @@ export function inputSchemaOf({ input }: Tool): ObjectSchema {
 
 /** The schema names the facts that programs go on with, and says no more about them. */
 export function outputSchemaOf({ output }: Tool): ObjectSchema {
+  return outlineOf(output)
+}
+
+/** Which facts there are, without a word about which must be. */
+export function outlineOf(output: z.ZodObject): ObjectSchema {
   const { required: _, additionalProperties: __, ...schema } = briefSchemaOf(output)
   return schema as ObjectSchema
 }
 
 /** JSON Schema without what says nothing: a model pays for every word of it in every conversation. */
-function briefSchemaOf(object: z.ZodObject): ObjectSchema {
+export function briefSchemaOf(object: z.ZodObject): ObjectSchema {
   const { $schema: _, ...schema } = z.toJSONSchema(object, {
     io: 'input',
     unrepresentable: 'any',

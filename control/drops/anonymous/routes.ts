@@ -2,7 +2,6 @@
 import { MAX_TITLE_CHARS } from '../../../shared/contracts/limits.ts'
 import type { Clock } from '../../../shared/running/clock.ts'
 import { z } from 'zod'
-import { isCrossOrigin } from '../../people/access/same-origin.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import { WithHeaders, type ApiRouteFactory } from '../../ground/http/api.ts'
 import { described } from '../../ground/http/operations/described.ts'
@@ -14,6 +13,7 @@ import { receiveSingle } from '../sites/versions/upload-request.ts'
 import { reportSchema } from '../sites/schemas.ts'
 import type { Anonymous, Publisher } from './anonymous.ts'
 import type { BrowserCookie } from './browser-cookie.ts'
+import { signalsOf } from './signals.ts'
 
 /** JSON may write a byte of the text as six (`\\u0001`); the cap itself is counted on the text. */
 const JSON_OVERHEAD = 6
@@ -164,14 +164,4 @@ export function anonymousRoutes({
       run: ({ query }) => anonymous.delete({ claim: query.token }),
     }),
   ]
-}
-
-/** Our page sends what it knows as headers; tools send none of them. */
-function signalsOf(request: Request, baseUrl: string): Publisher['signals'] {
-  return {
-    honeypot: request.header('dropway-website'),
-    started: request.header('dropway-form-started'),
-    proof: request.header('dropway-proof'),
-    isBrowser: isCrossOrigin(request, baseUrl),
-  }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createOriginCheck } from '../../../control/doors/mcp/origins.ts'
+import { createOriginCheck } from '../../../control/doors/mcp/http/origins.ts'
 
 const BASES = {
   public: 'https://dropway.example',

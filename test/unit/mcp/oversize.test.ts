@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { idAtBeginning, idAtEnd, readBody } from '../../../control/doors/mcp/oversize.ts'
+import { idAtBeginning, idAtEnd, readBody } from '../../../control/doors/mcp/http/oversize.ts'
 
 const idOf = (text: string) => idAtBeginning(text) ?? idAtEnd(text)
 

@@ -3,7 +3,7 @@
  * client shows that to its model, but hides an HTTP 413. The answer needs the id of the call, which clients write before
  * or behind the parameters: the first and the last kilobytes of the message are enough to find it.
  */
-import { errors } from '../../../shared/contracts/errors.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
 
 type RpcId = string | number
 

@@ -4,7 +4,7 @@
  * the visitor's network under its own name: there the origin is foreign and the service is not a public one.
  */
 import { isIP } from 'node:net'
-import { isPublicAddress } from '../../../shared/http/ip.ts'
+import { isPublicAddress } from '../../../../shared/http/ip.ts'
 
 /** Names that only one machine or one network knows (RFC 6761, RFC 6762, RFC 8375). */
 const LOCAL_NAMES = /(?:^|\.)(?:localhost|local|internal|lan|test|home\.arpa)$/
