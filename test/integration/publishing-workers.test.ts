@@ -5,12 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { pathToFileURL } from 'node:url'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import {
-  createWorkerPool,
-  JobCrashed,
-  JobTimeout,
-  type WorkerPool,
-} from '../../control/drops/publishing/workers/pool.ts'
+import { createWorkerPool, JobCrashed, JobTimeout, type WorkerPool } from '../../shared/running/threads/pool.ts'
 
 /** A thread that does as it is told. */
 const SCRIPT = `

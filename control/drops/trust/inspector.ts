@@ -2,7 +2,7 @@
 import { errors, type ApiError } from '../../../shared/contracts/errors.ts'
 import type { Log } from '../../../shared/running/log.ts'
 import type { Inspection } from './phishing.ts'
-import { createWorkerPool, JobCrashed, JobTimeout } from '../publishing/workers/pool.ts'
+import { createWorkerPool, JobCrashed, JobTimeout } from '../../../shared/running/threads/pool.ts'
 
 /** The largest honest page takes a tenth of a second, the worst one a second; the machine may be busy. */
 const TIMEOUT_MS = 5000

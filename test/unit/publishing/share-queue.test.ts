@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createShareQueue } from '../../../control/drops/publishing/workers/share-queue.ts'
+import { createShareQueue } from '../../../shared/running/threads/share-queue.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

@@ -10,7 +10,7 @@ import { compareTexts } from '../comparison/compare-texts.ts'
 import { writeReport } from '../analysis/report.ts'
 import { readSiteRules } from '../manifest/site-rules.ts'
 import type { ContentJob, ContentWorkerData } from './jobs.ts'
-import { serveJobs } from './serve.ts'
+import { serveJobs } from '../../../../shared/running/threads/serve.ts'
 
 const { blobStore, priority } = workerData as ContentWorkerData
 const blobs = openBlobStore(blobStore, { files: directCalls })

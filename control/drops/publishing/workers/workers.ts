@@ -11,7 +11,14 @@ import { quotePath } from '../../../../shared/values/quoted-path.ts'
 import { CUT_REPORT, type LinkReport, type ReportInput } from '../analysis/report.ts'
 import type { RuleFiles, SiteRules } from '../manifest/site-rules.ts'
 import type { AnalyseResult, ContentJob, ContentWorkerData, InspectResult, MarkdownJob } from './jobs.ts'
-import { createWorkerPool, JobCrashed, JobFailed, JobTimeout, type PoolOptions, type WorkerPool } from './pool.ts'
+import {
+  createWorkerPool,
+  JobCrashed,
+  JobFailed,
+  JobTimeout,
+  type PoolOptions,
+  type WorkerPool,
+} from '../../../../shared/running/threads/pool.ts'
 
 /** The specification's examples take a millisecond; only hostile nesting takes longer than this. */
 const MARKDOWN_TIMEOUT_MS = 5000

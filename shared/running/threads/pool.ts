@@ -7,7 +7,7 @@
  * holds all threads at once. A caller for whom nothing has happened for some seconds is told to come back.
  */
 import { Worker } from 'node:worker_threads'
-import { errors, type ApiError } from '../../../../shared/contracts/errors.ts'
+import { errors, type ApiError } from '../../contracts/errors.ts'
 import { createShareQueue } from './share-queue.ts'
 
 export interface PoolOptions {
@@ -25,6 +25,8 @@ export interface PoolOptions {
   readonly maxWaitMs: number
   /** A thread that has had nothing to do for this long is ended; without it, never. */
   readonly idleMs?: number
+  /** What a caller who is refused hears. */
+  readonly busyText?: string
 }
 
 export interface WorkerPool {
@@ -91,7 +93,7 @@ export function createWorkerPool(options: PoolOptions): WorkerPool {
     maxWaitMs: options.maxWaitMs,
     onGivenUp(task) {
       task.leaveQueue()
-      task.reject(busy())
+      task.reject(busy(options))
     },
   })
   const threads = new Set<Thread>()
@@ -174,7 +176,7 @@ export function createWorkerPool(options: PoolOptions): WorkerPool {
     run(job, { timeoutMs, owner, signal }) {
       if (closed) return Promise.reject(new JobCrashed('the pool is closed'))
       if (signal?.aborted) return Promise.reject(signal.reason as Error)
-      if (queue.size >= options.maxWaiting) return Promise.reject(busy())
+      if (queue.size >= options.maxWaiting) return Promise.reject(busy(options))
       return new Promise((resolve, reject) => {
         const drop = (): void => {
           if (queue.remove(owner, task)) reject(signal?.reason as Error)
@@ -206,8 +208,8 @@ async function processorMsOf(worker: Worker): Promise<number> {
   }
 }
 
-function busy(): ApiError {
-  return errors.unavailable('Too many uploads are being prepared. Try again in a moment.')
+function busy({ busyText = 'Too many uploads are being prepared. Try again in a moment.' }: PoolOptions): ApiError {
+  return errors.unavailable(busyText)
 }
 
 function settle(task: Task, reply: JobReply): void {

@@ -1,6 +1,6 @@
 /** The thread's side of the pool: one message in, one answer out. */
 import { parentPort } from 'node:worker_threads'
-import { ApiError } from '../../../../shared/contracts/errors.ts'
+import { ApiError } from '../../contracts/errors.ts'
 import type { JobReply, SpentTime } from './pool.ts'
 
 export function serveJobs<Job>(perform: (job: Job) => Promise<unknown>): void {
