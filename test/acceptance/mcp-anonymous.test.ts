@@ -1,6 +1,6 @@
 /** First contact over MCP: a page without an account, over both protocol generations, and how it is kept and updated. */
 import { createMCPClient } from '@ai-sdk/mcp'
-import { Client as NewClient, StreamableHTTPClientTransport as NewTransport } from '@modelcontextprotocol/client'
+import { StreamableHTTPClientTransport as NewTransport, type Client as NewClient } from '@modelcontextprotocol/client'
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { countTokens } from 'gpt-tokenizer'
