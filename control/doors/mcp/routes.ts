@@ -11,7 +11,7 @@ import type { Method, Reply, Request, Route } from '../../ground/http/route.ts'
 import type { OAuth } from '../oauth/oauth.ts'
 import { anonymousMcpRoutes, type AnonymousMcpDependencies } from './anonymous/routes.ts'
 import type { MessageLimits } from './http/oversize.ts'
-import { createBrowserDoor, readMessage, toReply, toWebRequest } from './http/transport.ts'
+import { createBrowserDoor, receiveCall, toReply, toWebRequest } from './http/transport.ts'
 import { createMcpServer } from './server.ts'
 import type { ToolServices } from './tool.ts'
 
@@ -85,7 +85,7 @@ export function mcpRoutes(deps: McpDependencies): Route[] {
         description: `The scope ${SCOPE} is needed.`,
       })
     if (!actor.emailVerified) throw errors.emailNotVerified()
-    const message = await readMessage(request, { limits: MESSAGE_LIMITS, bounds: BODY_BOUNDS, tooLarge: TOO_LARGE })
+    const message = await receiveCall(request, { limits: MESSAGE_LIMITS, bounds: BODY_BOUNDS, tooLarge: TOO_LARGE })
     if ('refused' in message) return message.refused
     const response = await handler.fetch(toWebRequest(request, resource, message.bytes), {
       authInfo: { token: '', clientId: '', scopes: [SCOPE], extra: { actor } },

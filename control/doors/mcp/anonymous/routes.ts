@@ -9,7 +9,7 @@ import { json } from '../../../ground/http/reply.ts'
 import type { Method, Reply, Request, Route } from '../../../ground/http/route.ts'
 import { signalsOf } from '../../../drops/anonymous/signals.ts'
 import type { MessageLimits } from '../http/oversize.ts'
-import { createBrowserDoor, readMessage, toReply, toWebRequest } from '../http/transport.ts'
+import { createBrowserDoor, receiveCall, toReply, toWebRequest } from '../http/transport.ts'
 import { createAnonymousServer, type AnonymousServerDependencies, type Caller } from './server.ts'
 
 const PATHS = ['/mcp/anonymous', '/mcp/anonymous/']
@@ -43,7 +43,7 @@ export function anonymousMcpRoutes(deps: AnonymousMcpDependencies): Route[] {
       throw errors
         .methodNotAllowed('POST')
         .saying(`This address answers POST with one JSON-RPC message; it keeps no sessions and opens no streams.`)
-    const message = await readMessage(request, { limits: MESSAGE_LIMITS, bounds: BODY_BOUNDS, tooLarge })
+    const message = await receiveCall(request, { limits: MESSAGE_LIMITS, bounds: BODY_BOUNDS, tooLarge })
     if ('refused' in message) return message.refused
     const caller: Caller = { ip: request.ip, signals: signalsOf(request, config.baseUrl) }
     const response = await handler.fetch(toWebRequest(request, `${signIn}/anonymous`, message.bytes), {

@@ -11,13 +11,13 @@ import { readBody, type Body, type MessageLimits } from './oversize.ts'
 type Handle = (request: Request) => Promise<Reply>
 
 /** A message that is whole, or the answer to one that is too large to be kept. */
-export type Message = { readonly bytes: Buffer | undefined } | { readonly refused: Reply }
+export type ReceivedCall = { readonly bytes: Buffer | undefined } | { readonly refused: Reply }
 
 /** `tooLarge`: what a tool says to a message over the limit, from in front of it. */
-export async function readMessage(
+export async function receiveCall(
   request: Request,
   { limits, bounds, tooLarge }: { limits: MessageLimits; bounds: JsonBounds; tooLarge: string },
-): Promise<Message> {
+): Promise<ReceivedCall> {
   if (request.method !== 'POST') return { bytes: undefined }
   const body: Body = await readBody(request.stream(), request.header('content-length'), limits, (size) =>
     request.hold(size),
