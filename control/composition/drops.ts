@@ -25,6 +25,7 @@ import { createVersions, type Versions } from '../drops/sites/versions/versions.
 import { createAccessRequests, type AccessRequests } from '../drops/visiting/requests.ts'
 import { createSharedWithMe, type SharedWithMe } from '../drops/visiting/shared-with-me.ts'
 import { createViewerSharing, type ViewerSharing } from '../drops/visiting/sharing.ts'
+import { createReview, type Review } from '../drops/threads/review.ts'
 import { createInspector, type Inspector } from '../drops/trust/inspector.ts'
 import { createTrust, type Trust } from '../drops/trust/trust.ts'
 import { createWebhookCourier, type WebhookCourier } from '../drops/webhooks/courier.ts'
@@ -52,6 +53,7 @@ export interface Drops {
   readonly webhooks: Webhooks
   readonly webhookCourier: WebhookCourier
   readonly viewerSharing: ViewerSharing
+  readonly review: Review
   readonly sharedWithMe: SharedWithMe
   readonly accessRequests: AccessRequests
   readonly domains: Domains
@@ -98,6 +100,7 @@ export function composeDrops(ground: Ground): Drops {
   })
   const sites = createSites({ sql, clock, routing, refreshRoutes, keptFiles, enqueueMail, config })
   const versions = createVersions({ ...ground, routing, refreshRoutes, keptFiles, publishing, sites })
+  const previews = createPreviews({ sql, clock, routing, refreshRoutes, sites, versions, config })
   const trust = createTrust({ ...ground, routing, refreshRoutes })
   const inspector = createInspector({ log })
   const botCheck = createBotCheck(secrets)
@@ -109,7 +112,7 @@ export function composeDrops(ground: Ground): Drops {
     sites,
     versions,
     keptFiles,
-    previews: createPreviews({ sql, clock, routing, refreshRoutes, sites, versions, config }),
+    previews,
     uploads: createUploads({
       sql,
       clock,
@@ -121,12 +124,13 @@ export function composeDrops(ground: Ground): Drops {
     }),
     quickPublish: createQuickPublish({ sql, sites, versions, publishing, blobs }),
     contentUploads: createContentUploads({ sql, clock, secrets, blobs, baseUrl: config.baseUrl }),
-    siteExport: createSiteExport({ sql, sites, versions, publishing }),
+    siteExport: createSiteExport({ sql, sites, versions, publishing, baseUrl: config.baseUrl }),
     blobCollection: createBlobCollection({ sql, clock, publishing }),
     webhooks: createWebhooks({ sql, clock, secrets, sender, config }),
     webhookCourier: createWebhookCourier({ ...ground, sender }),
     viewerSharing: createViewerSharing({ ...ground, routing, refreshRoutes, sites }),
     sharedWithMe: createSharedWithMe(ground),
+    review: createReview({ ...ground, publishing, versions, previews, baseUrl: config.baseUrl }),
     accessRequests: createAccessRequests({ ...ground, routing, refreshRoutes, sites }),
     domains,
     domainWatch: createDomainWatch({ domains, redis, log, checkMs: config.domainCheckMs }),

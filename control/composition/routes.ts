@@ -13,6 +13,7 @@ import { contentUploadRoutes } from '../drops/sites/uploads/content-uploads/rout
 import { publisherRoutes } from '../drops/publishers/routes.ts'
 import { siteRoutes } from '../drops/sites/routes.ts'
 import { webhookRoutes } from '../drops/webhooks/routes.ts'
+import { reviewRoutes } from '../drops/review/routes.ts'
 import { visitingRoutes } from '../drops/visiting/routes.ts'
 import { createApiRoutes } from '../ground/http/api.ts'
 import { openApiDocument, openApiRoute, type Tag } from '../ground/http/openapi.ts'
@@ -33,6 +34,10 @@ const API_TAGS: readonly Tag[] = [
   { name: 'Sites', description: 'Reserve, read, change and delete the drops of an account.' },
   { name: 'Versions', description: 'Publish content, send changed files only, go back to an earlier version.' },
   { name: 'Viewers', description: 'Say who may see a site: people by mail address, domains, guest links.' },
+  {
+    name: 'Threads',
+    description: 'Comments on a site: list, answer and resolve them, with the version that mends them.',
+  },
   { name: 'Domains', description: 'Serve a site from your own domain, with a certificate.' },
   { name: 'Webhooks', description: 'Be told what happens to drops, with signed messages (Standard Webhooks).' },
   { name: 'Publishers', description: 'Let a workflow of your forge publish with its own token, without a secret.' },
@@ -57,6 +62,7 @@ export function allRoutes(services: Services, dashboard: Dashboard): Route[] {
     ...webhookRoutes({ apiRoute, ...services }),
     ...publisherRoutes({ apiRoute, ...services }),
     ...visitingRoutes({ apiRoute, ...services }),
+    ...reviewRoutes(services),
     ...organisationRoutes({ apiRoute, ...services }),
     ...tokenRoutes({ apiRoute, ...services }),
     ...passkeyRoutes({

@@ -4,6 +4,7 @@
  */
 import { createOAuth, type OAuth } from '../doors/oauth/oauth.ts'
 import { createServiceStatus, type ServiceStatus } from '../doors/status/status.ts'
+import { createReviewers, type Reviewers } from '../drops/review/reviewers.ts'
 import { createVisitDesk, type VisitDesk } from '../drops/visiting/visit-desk.ts'
 import { fetchPublic } from '../ground/http/public-fetch.ts'
 import { API_TOKEN_PREFIX } from '../people/access/access.ts'
@@ -17,6 +18,7 @@ export interface Services extends Ground, Drops, Plans, People {
   readonly serviceStatus: ServiceStatus
   readonly oauth: OAuth
   readonly visitDesk: VisitDesk
+  readonly reviewers: Reviewers
   close(): Promise<void>
 }
 
@@ -45,6 +47,7 @@ export function createServices(options: ControlOptions): Services {
     ...people,
     oauth,
     visitDesk,
+    reviewers: createReviewers({ ...ground, ...drops, baseUrl, authenticate: people.access.authenticate }),
     serviceStatus: createServiceStatus({ ...ground, ...drops }),
     async close() {
       await drops.domainWatch.stop()

@@ -24,6 +24,9 @@ export type IdPrefix =
   /** A viewer, a guest link. */
   | 'vw'
   | 'gl'
+  /** A thread, a message in it. */
+  | 'th'
+  | 'tm'
 
 export function newId(prefix: IdPrefix, now = Date.now()): string {
   let time = now

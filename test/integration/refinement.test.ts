@@ -70,12 +70,18 @@ function versions({ onWork, makes }: { onWork?: () => void | Promise<void>; make
     publishing: {
       readManifest: notAskedFor,
       compareTexts: notAskedFor,
+      placeAnchors: notAskedFor,
       compress: work('compress'),
       refine: work('refine'),
     },
     sites: { requireOwn: notAskedFor, lockOwn: notAskedFor, lockOrganisation: notAskedFor, add: notAskedFor },
     enqueueMail: notAskedFor,
-    config: { sitesDomain: 'sites.test', secretKey: 'a test key of at least thirty-two characters', publicPort: 443 },
+    config: {
+      baseUrl: 'https://service.test',
+      sitesDomain: 'sites.test',
+      secretKey: 'a test key of at least thirty-two characters',
+      publicPort: 443,
+    },
   })
   return { ...service, propagated }
 }

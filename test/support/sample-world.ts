@@ -108,6 +108,12 @@ export async function createSampleWorld(stack: Stack, stripe: StripeStandIn, fol
     return (await ownerApi<{ id: string }>(`/sites/${siteId}/guest-links`, {})).id
   }
 
+  async function newThread(siteId: string): Promise<{ THREAD_ID: string; MESSAGE_ID: string }> {
+    const said = { page: '/', body: 'The price is from last year.' }
+    const thread = await ownerApi<{ id: string; messages: [{ id: string }] }>(`/sites/${siteId}/threads`, said)
+    return { THREAD_ID: thread.id, MESSAGE_ID: thread.messages[0].id }
+  }
+
   async function newPublisher(siteId: string): Promise<string> {
     const workflow = { provider: 'github', repository: 'octo/site' }
     return (await ownerApi<{ id: string }>(`/sites/${siteId}/publishers`, workflow)).id
@@ -220,6 +226,7 @@ export async function createSampleWorld(stack: Stack, stripe: StripeStandIn, fol
           USER_ID: ada.user_id,
           NAME: needs('previews_name') ? await newPreview(SITE_ID) : '',
           ...(needs('webhooks') ? await newWebhook() : {}),
+          ...(needs('thread_id') || needs('message_id') ? await newThread(SITE_ID) : {}),
           ...extra?.variables,
         },
         replaced: {

@@ -5,7 +5,9 @@
 import type { Readable } from 'node:stream'
 import type { StoredBlob } from '../../../shared/blobs/blob-store.ts'
 import type { Manifest } from '../../../shared/contracts/manifest.ts'
+import type { Anchor, FoundAnchor } from './comparison/anchors.ts'
 import type { TextChange, TextPair } from './comparison/compare-texts.ts'
+import type { PageFile, PlaceAnswer, PlaceRequest } from './comparison/place-threads.ts'
 
 /** One for each code and target: what is wrong is told once, however many files have it. */
 export interface Warning {
@@ -110,8 +112,14 @@ export interface Publishing {
   readBlob(hash: string): Promise<Buffer>
   /** What changed in texts, by the hashes of both, in a thread and within a budget. `orgId`: who shares the threads. */
   compareTexts(orgId: string, pairs: readonly TextPair[]): Promise<readonly TextChange[]>
-  /** Streamed zip: `<slug>/<path>` with the bytes as uploaded, and the metadata as JSON. */
-  exportZip(sites: AsyncIterable<{ slug: string; manifest: Manifest; metadata: unknown }>): Readable
+  /** Where comments are in a version's pages, in a thread and within a budget; those that are left out stay. */
+  placeAnchors(orgId: string, requests: readonly PlaceRequest[]): Promise<readonly PlaceAnswer[]>
+  /** Where a new comment is in its page; null where the page's own text does not have it. */
+  findAnchor(orgId: string, anchor: Anchor, file: PageFile): Promise<FoundAnchor | null>
+  /** Streamed zip: `<slug>/<path>` with the bytes as uploaded, what was said about it, and the metadata as JSON. */
+  exportZip(
+    sites: AsyncIterable<{ slug: string; manifest: Manifest; metadata: unknown; threads?: readonly unknown[] }>,
+  ): Readable
   /** Removes blobs that nothing references, and half-written files, older than the grace period; returns how many blobs. */
   collectGarbage(options: {
     isReferenced(hashes: readonly string[]): Promise<Set<string>>

@@ -58,6 +58,8 @@ export function createPublishing(options: PublishingOptions): Publishing {
     writeManifest: manifests.write,
     readBlob: (hash) => blobs.read(hash),
     compareTexts: (orgId, pairs) => threads.compare(orgId, pairs),
+    placeAnchors: (orgId, requests) => threads.place(orgId, requests),
+    findAnchor: (orgId, anchor, file) => threads.find(orgId, anchor, file),
     exportZip: (sites) => exportZip(blobs, sites),
     collectGarbage: (limits) => collectGarbage({ blobs, scratchDir, ...limits }),
     close: () => threads.close(),

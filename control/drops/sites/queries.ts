@@ -7,6 +7,7 @@ import type { CappedSite, ClockColumns, HeldSlug, RetainedVersion, SiteFacts } f
 
 const siteFacts = (sql: Sql) => sql`
   s.id, s.org_id, s.slug, s.name, s.title, s.password_hash, s.password_generation, s.keep_old_files_days, s.previews,
+  s.threads_visible, s.thread_mails,
   s.served_manifest_hash, s.served_for, s.kept_files, s.kept_bytes, s.kept_until, s.kept_ends_at,
   s.access_until, s.access_requests, s.admission_ms, s.analytics, s.spa_fallback,
   s.in_gallery, s.stays_live, s.live_version_id, s.next_version_number, s.expires_at, s.expired_at, s.clock_started_at, s.paused_at, s.taken_down_at,
@@ -210,6 +211,8 @@ export type SiteChanges = Partial<
     | 'password_generation'
     | 'keep_old_files_days'
     | 'previews'
+    | 'threads_visible'
+    | 'thread_mails'
     | 'access_until'
     | 'access_requests'
     | 'admission_ms'

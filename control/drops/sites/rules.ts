@@ -4,6 +4,7 @@ import { siteHost } from '../../../shared/http/hosts.ts'
 import type { SiteRoute, SiteState } from '../../../shared/contracts/route-record.ts'
 import type { Analytics } from '../../../shared/contracts/analytics.ts'
 import type { VisibilityPolicy } from '../../people/organisations/rules.ts'
+import type { ThreadMails, ThreadsVisible } from '../threads/rules.ts'
 import { accessModeOf } from '../viewers/access.ts'
 import type { NewRoute, ToldRoute } from '../../ground/routing/outbox.ts'
 import type { WebhookEvent } from '../../ground/routing/webhook-outbox.ts'
@@ -22,6 +23,9 @@ export interface SiteFacts {
   keep_old_files_days: number | null
   /** Who may see versions that are not live. */
   previews: PreviewAccess
+  /** Who sees comments besides members, and how soon the owner is told of them. */
+  threads_visible: ThreadsVisible
+  thread_mails: ThreadMails
   /** The live version's manifest with files of former versions beside it, and the live manifest that it was made of. */
   served_manifest_hash: string | null
   served_for: string | null

@@ -19,6 +19,8 @@ import {
   expiresInSchema,
 } from '../viewers/access.ts'
 import { guestLinkSchema } from '../viewers/schemas.ts'
+import { THREAD_MAILS, THREADS_VISIBLE } from '../threads/rules.ts'
+import { resolves } from '../threads/schemas.ts'
 import { described } from '../../ground/http/operations/described.ts'
 
 const SAMPLE_TIME = '2026-11-15T09:00:00.000Z'
@@ -74,6 +76,12 @@ export const siteSchema = z
       'Who may see versions that are not live: whoever has the `link`, `members` of the organisation, or no one (`off`).',
       'link',
     ),
+    threads_visible: described(
+      z.enum(THREADS_VISIBLE),
+      'Who sees comments besides members: who may comment, or everyone who was let in (`viewers`).',
+      'commenters',
+    ),
+    thread_mails: described(z.enum(THREAD_MAILS), 'How soon the owner is mailed what others wrote.', 'hourly'),
     keep_old_files_days: described(
       z.int().nullable(),
       "How many days files of former versions stay reachable; null: the service's setting, 0: not at all.",
@@ -230,6 +238,11 @@ export const patchSiteSchema = z.strictObject({
     z.enum(previewAccesses),
     'Who may see versions that are not live, named previews too: whoever has the `link`, `members`, or no one (`off`).',
   ).optional(),
+  threads_visible: described(
+    z.enum(THREADS_VISIBLE),
+    'Who sees comments besides members: who may comment, or everyone who was let in (`viewers`).',
+  ).optional(),
+  thread_mails: described(z.enum(THREAD_MAILS), 'How soon the owner is mailed what others wrote.').optional(),
   keep_old_files_days: described(
     z.int().min(0).max(365).nullable(),
     "How many days a file that a new version lacks stays reachable, for tabs that are open; 0: not at all, null: the service's setting.",
@@ -294,6 +307,7 @@ const publishFields = {
   allow_secrets: described(z.enum(['true', 'false']), 'Publishes files that look like secrets too.').optional(),
   purge: described(z.enum(PURGES), PURGE_SAYS).optional(),
   preview: previewName.optional(),
+  resolves: resolves.optional(),
   ...accessFormFields,
 }
 
@@ -337,6 +351,7 @@ export const startUploadSchema = z.strictObject({
   allow_secrets: described(z.boolean(), 'Publishes files that look like secrets too.').optional(),
   purge: described(z.union([z.boolean(), z.literal('all')]), PURGE_SAYS).optional(),
   preview: previewName.optional(),
+  resolves: resolves.optional(),
   ...accessFields,
 })
 export type StartUpload = z.infer<typeof startUploadSchema>

@@ -12,6 +12,7 @@ import { changeRoutes, type RoutingTransaction } from '../../ground/routing/chan
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
 import { durationInWords } from '../../ground/terms/durations.ts'
 import { accessModeOf, untilOf, type WantedAccess } from '../viewers/access.ts'
+import { eraseThreads } from '../threads/threads.ts'
 import { eraseViewers } from '../viewers/lists.ts'
 import type { Routing } from '../../ground/routing/routing.ts'
 import { chooseStaying, pauseBeyondCap, requireChoosable, resumeFitting } from './settings/active-drops.ts'
@@ -42,7 +43,7 @@ export interface SitesDependencies {
   enqueueMail: EnqueueMail
   config: Pick<
     ControlConfig,
-    'sitesDomain' | 'publicPort' | 'anonymousLifetimeMs' | 'slugCooldownMs' | 'viewerAdmissionMs'
+    'baseUrl' | 'sitesDomain' | 'publicPort' | 'anonymousLifetimeMs' | 'slugCooldownMs' | 'viewerAdmissionMs'
   >
 }
 
@@ -116,7 +117,7 @@ export function createSites(deps: SitesDependencies): Sites {
 
   async function remove(tx: RoutingTransaction, site: SiteFacts): Promise<void> {
     await queries.markDeleted(tx, site.id, now())
-    await eraseViewers(tx, site.id)
+    await eraseWhatPeopleSaid(tx, site.id)
     // There was never anything to see at the address of a drop without content: it is free again at once.
     const wasPublished = site.next_version_number > 1
     const coolsUntil = clock.now() + (wasPublished ? config.slugCooldownMs : 0)
@@ -322,6 +323,12 @@ export async function listReached(sql: Sql, actor: Pick<Actor, 'orgId' | 'reach'
   return (await queries.listSites(sql, actor.orgId)).filter(({ id }) => reaches(actor.reach, id))
 }
 
+/** A drop is deleted: who could see it, and what was said about it. */
+async function eraseWhatPeopleSaid(tx: Sql, siteId: string): Promise<void> {
+  await eraseViewers(tx, siteId)
+  await eraseThreads(tx, siteId)
+}
+
 async function rename(
   tx: Sql,
   site: SiteFacts,
@@ -365,6 +372,8 @@ function columnsOf(site: SiteFacts, patch: SitePatch, mostAdmissionMs: number): 
     ...(patch.gallery === undefined ? {} : { in_gallery: patch.gallery }),
     ...(patch.analytics === undefined ? {} : { analytics: patch.analytics }),
     ...(patch.previews === undefined ? {} : { previews: patch.previews }),
+    ...(patch.threads_visible === undefined ? {} : { threads_visible: patch.threads_visible }),
+    ...(patch.thread_mails === undefined ? {} : { thread_mails: patch.thread_mails }),
     ...(patch.keep_old_files_days === undefined ? {} : { keep_old_files_days: patch.keep_old_files_days }),
     ...(patch.access_requests === undefined ? {} : { access_requests: patch.access_requests }),
     ...(patch.viewer_admission === undefined

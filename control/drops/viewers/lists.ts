@@ -34,6 +34,8 @@ export interface Sharing {
   readonly inviter: string
   /** The drop's own address, without a slash at its end. */
   readonly url: string
+  /** The address at which it is talked about. */
+  readonly reviewUrl: string
   readonly enqueueMail: EnqueueMail
 }
 
@@ -163,7 +165,7 @@ export async function addGuestLink(
   tx: Sql,
   drop: ListedDrop,
   wanted: WantedLink,
-  { now, url }: Pick<Sharing, 'now' | 'url'>,
+  { now, url, reviewUrl }: Pick<Sharing, 'now' | 'url' | 'reviewUrl'>,
 ): Promise<NewGuestLink> {
   const cap = plans[drop.plan].viewersPerDrop
   if ((await queries.countGuestLinks(tx, drop.id)) >= cap)
@@ -178,7 +180,9 @@ export async function addGuestLink(
     created_at: now,
   }
   await queries.insertGuestLink(tx, drop.id, { ...link, token_hash: hashSecret(token) })
-  return { ...link, uses: 0, last_opened_at: null, url: `${url}${GUEST_PATH}/${token}` }
+  // Who may comment comes to where that is done; who may look, to the drop.
+  const address = link.role === 'comment' ? `${reviewUrl}/guest/${token}` : `${url}${GUEST_PATH}/${token}`
+  return { ...link, uses: 0, last_opened_at: null, url: address }
 }
 
 export async function removeGuestLink(tx: Sql, drop: ListedDrop, linkId: string, now: Date): Promise<void> {
@@ -262,6 +266,27 @@ export async function addVisitBatch(tx: Sql, batchId: string, visits: readonly V
 export async function sweepLists(sql: Sql, now: Date, foldedBefore: Date): Promise<void> {
   await queries.deletePastAdmissions(sql, now)
   await queries.deleteVisitBatches(sql, foldedBefore)
+}
+
+/** A person on the list, by name or by domain. */
+export interface CommentingViewer {
+  readonly id: string
+  readonly role: ViewerRole
+}
+
+/** findViewerOf is the entry of the list that lets an address in: the person's own before that of a domain. */
+export async function findViewerOf(sql: Sql, siteId: string, email: string): Promise<CommentingViewer | undefined> {
+  const id = await queries.findViewerFor(sql, siteId, email.toLowerCase())
+  return id === undefined ? undefined : queries.findViewer(sql, siteId, id)
+}
+
+/** findGuestLinkBy is a guest link by its secret or by its id, over or not. */
+export async function findGuestLinkBy(
+  sql: Sql,
+  siteId: string,
+  by: { readonly token: string } | { readonly id: string },
+): Promise<GuestLinkRow | undefined> {
+  return queries.findGuestLink(sql, siteId, 'token' in by ? { tokenHash: hashSecret(by.token) } : by)
 }
 
 /** Who an address is to a drop: a viewer by name, everyone at a domain, a member of its organisation; or no one. */

@@ -137,6 +137,17 @@ export async function deleteGuestLink(sql: Sql, siteId: string, linkId: string):
   return (await sql`delete from guest_links where site_id = ${siteId} and id = ${linkId}`).count === 1
 }
 
+export async function findGuestLink(
+  sql: Sql,
+  siteId: string,
+  by: { readonly tokenHash: string } | { readonly id: string },
+): Promise<GuestLinkRow | undefined> {
+  const [row] = await sql<GuestLinkRow[]>`
+    select ${linkColumns(sql)} from guest_links where site_id = ${siteId}
+      and ${'id' in by ? sql`id = ${by.id}` : sql`token_hash = ${by.tokenHash}`}`
+  return row
+}
+
 /** The link of a token, locked: two browsers do not both take the last use. */
 export async function lockGuestLink(sql: Sql, siteId: string, tokenHash: string): Promise<GuestLinkRow | undefined> {
   const [row] = await sql<GuestLinkRow[]>`

@@ -132,10 +132,14 @@ function linkRoutes({ apiRoute, viewerSharing, clock }: VisitingRoutesDependenci
       access: 'verified',
       needs: 'manage',
       tag,
-      summary: 'End a guest link, and what was opened by it',
+      summary: 'End a guest link, and what was opened by it; with comments=remove also what was said by it',
       status: 204,
+      query: z.strictObject({
+        comments: described(z.enum(['keep', 'remove']).default('keep'), 'What becomes of its comments.', 'keep'),
+      }),
       output: undefined,
-      run: async ({ actor, params }) => reply(await viewerSharing.removeLink(actor, params.id, params.link_id)),
+      run: async ({ actor, params, query }) =>
+        reply(await viewerSharing.removeLink(actor, params.id, params.link_id, query.comments)),
     }),
   ]
 }

@@ -10,6 +10,7 @@ import type { RefreshRoutes } from '../sites/routing.ts'
 import type { SiteFacts } from '../sites/rules.ts'
 import { sharingBy, type SharingTools } from '../sites/settings/sharing-changes.ts'
 import type { Propagated, Sites } from '../sites/sites.ts'
+import { eraseContributions } from '../threads/threads.ts'
 import { momentAfter, namedViewer, type NamedViewer, type ViewerRole } from '../viewers/access.ts'
 import {
   addGuestLink,
@@ -46,7 +47,8 @@ export interface ViewerSharing {
   guestLinks(actor: Actor, siteId: string): Promise<ApiGuestLink[]>
   /** The only answer that holds the link itself. */
   addLink(actor: Actor, siteId: string, wanted: WantedLink): Promise<ApiGuestLink>
-  removeLink(actor: Actor, siteId: string, linkId: string): Promise<Propagated<undefined>>
+  /** `comments`: what was said by it goes with it. */
+  removeLink(actor: Actor, siteId: string, linkId: string, comments?: 'keep' | 'remove'): Promise<Propagated<undefined>>
 }
 
 interface SharingDependencies extends SharingTools {
@@ -119,9 +121,15 @@ export function createViewerSharing(deps: SharingDependencies): ViewerSharing {
       return value
     },
 
-    removeLink: (actor, siteId, linkId) =>
+    removeLink: (actor, siteId, linkId, comments = 'keep') =>
       change(actor, siteId, 'guest_link.removed', async (tx, site, { now }) => {
         await removeGuestLink(tx, site, linkId, now)
+        if (comments === 'remove') {
+          await eraseContributions(tx, 'guest', linkId)
+          const detail = { ids: [linkId] }
+          const action = 'thread.comments_removed'
+          await recordAudit(tx, { at: now, orgId: actor.orgId, actor, action, subject: siteId, detail })
+        }
         return { value: undefined, ids: [linkId] }
       }),
   }

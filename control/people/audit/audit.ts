@@ -51,6 +51,12 @@ export type AuditAction =
   | 'viewer.reminded'
   | 'guest_link.added'
   | 'guest_link.removed'
+  | 'thread.opened'
+  | 'thread.resolved'
+  | 'thread.reopened'
+  /** A message that someone else wrote. */
+  | 'thread.message_removed'
+  | 'thread.comments_removed'
   | 'domain.added'
   | 'domain.removed'
   | 'domain.made_main'
@@ -71,6 +77,8 @@ export type AuditActor =
   | Pick<Actor, 'userId' | 'email' | 'ip' | 'via'>
   | { readonly userId: string; readonly email: string; readonly ip?: string }
   | { readonly system: 'lifecycle' | 'stripe' | 'operator' | 'workflow' }
+  /** Someone without an account who was let in: `guest gl_…`. */
+  | { readonly visitor: string; readonly ip: string }
 
 export interface AuditEntry {
   /** When, by the service's clock. */
@@ -90,6 +98,11 @@ export async function recordAudit(tx: Sql, entry: AuditEntry): Promise<void> {
   const { at, orgId, actor, action, subject, detail = {} } = entry
   if ('system' in actor) {
     await insertAuditEntry(tx, { at, orgId, userId: null, actor: actor.system, action, subject, detail, ip: null })
+    return
+  }
+  if ('visitor' in actor) {
+    const { visitor, ip } = actor
+    await insertAuditEntry(tx, { at, orgId, userId: null, actor: visitor, action, subject, detail, ip })
     return
   }
   if ('via' in actor && actor.via.kind === 'publisher') {

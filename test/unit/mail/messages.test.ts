@@ -61,6 +61,8 @@ const samples: { [Name in MailTemplate]: MailData[Name] } = {
   viewer_invitation: { link, until: at, drop: 'The plan', inviter: 'ada@example.com', isReminder: false },
   viewer_code: { code: '048213', link, until: at, drop: 'The plan' },
   access_request: { link, email: 'grace@example.com', drop: 'The plan' },
+  thread_mention: { link, drop: 'The plan', name: 'Ada', body: 'Is this right, @grace@example.com?' },
+  thread_digest: { link, drop: 'The plan', messages: [{ name: 'Ada', page: '/', body: 'The price is old.' }], more: 2 },
 }
 
 const compose = async (content: ReturnType<typeof renderMail>) =>

@@ -30,6 +30,8 @@ const live: SiteFacts = {
   password_hash: null,
   keep_old_files_days: null,
   previews: 'link',
+  threads_visible: 'commenters',
+  thread_mails: 'hourly',
   served_manifest_hash: null,
   served_for: null,
   kept_files: 0,

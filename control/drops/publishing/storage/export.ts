@@ -8,11 +8,14 @@ import { isCompressible, mediaTypeOf } from '../files/types.ts'
 
 /** At the root, where no drop can be: a slug has no dot. */
 const METADATA_FILE = 'dropway-export.json'
+const THREADS_FILE = 'threads.json'
 
 export interface ExportedSite {
   readonly slug: string
   readonly manifest: Manifest
   readonly metadata: unknown
+  /** What was said about it; a file of its own where there is something. */
+  readonly threads?: readonly unknown[]
 }
 
 export function exportZip(blobs: BlobStore, sites: AsyncIterable<ExportedSite>): Readable {
@@ -47,9 +50,23 @@ async function addSites(
       zip.addReadStream(stream, name, { size: file.size, compress: isCompressible(mediaTypeOf(name)) })
       await finished(stream)
     }
+    const { threads = [] } = site
+    if (threads.length > 0) zip.addBuffer(jsonBytes({ threads }), `${site.slug}/${threadsFileOf(site.manifest)}`)
   }
-  zip.addBuffer(Buffer.from(JSON.stringify({ sites: metadata }, undefined, 2)), METADATA_FILE)
+  zip.addBuffer(jsonBytes({ sites: metadata }), METADATA_FILE)
   zip.end()
+}
+
+function jsonBytes(value: unknown): Buffer {
+  return Buffer.from(JSON.stringify(value, undefined, 2))
+}
+
+/** A publisher's own file of that name keeps it. */
+function threadsFileOf(manifest: Manifest): string {
+  const names = new Set(manifest.files.map(([path]) => path))
+  let name = THREADS_FILE
+  while (names.has(name)) name = `_${name}`
+  return name
 }
 
 /** What was uploaded in place of what is served: the source of a rendered page, the rule files. */

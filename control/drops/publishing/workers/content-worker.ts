@@ -7,6 +7,7 @@ import { analyse } from '../analysis/analyse.ts'
 import { inspectArchive } from '../archive/gate.ts'
 import { extractEntries, verifyEntries } from '../archive/extract.ts'
 import { compareTexts } from '../comparison/compare-texts.ts'
+import { findAnchor, placeAnchors } from '../comparison/place-threads.ts'
 import { writeReport } from '../analysis/report.ts'
 import { readSiteRules } from '../manifest/site-rules.ts'
 import type { ContentJob, ContentWorkerData } from './jobs.ts'
@@ -35,6 +36,10 @@ serveJobs((job: ContentJob): Promise<unknown> => {
       return readSiteRules(blobs, job.files)
     case 'compare':
       return compareTexts(blobs, job.pairs)
+    case 'place':
+      return placeAnchors(blobs, job.requests)
+    case 'find':
+      return findAnchor(blobs, job.anchor, job.file)
     case 'report': {
       const end = performance.now() + job.budgetMs
       return Promise.resolve(writeReport(job.input, () => performance.now() > end))

@@ -2,7 +2,9 @@
 import type { BlobStoreLocation } from '../../../../shared/blobs/open.ts'
 import type { Analysis, AnalysisRequest } from '../analysis/analyse.ts'
 import type { ArchiveEntry, InspectedArchive } from '../archive/gate.ts'
+import type { Anchor } from '../comparison/anchors.ts'
 import type { TextPair } from '../comparison/compare-texts.ts'
+import type { PageFile, PlaceRequest } from '../comparison/place-threads.ts'
 import type { ReportInput } from '../analysis/report.ts'
 import type { RuleFiles } from '../manifest/site-rules.ts'
 
@@ -24,6 +26,9 @@ export type ContentJob =
   | { readonly kind: 'rules'; readonly files: RuleFiles }
   /** What changed in texts from one version to another. */
   | { readonly kind: 'compare'; readonly pairs: readonly TextPair[] }
+  /** Where comments are in a version's pages; where a new one is. */
+  | { readonly kind: 'place'; readonly requests: readonly PlaceRequest[] }
+  | { readonly kind: 'find'; readonly anchor: Anchor; readonly file: PageFile }
   /** Looks at the links of a site for no longer than the budget. */
   | { readonly kind: 'report'; readonly input: ReportInput; readonly budgetMs: number }
 

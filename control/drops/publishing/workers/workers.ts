@@ -5,7 +5,9 @@ import type { BlobStoreLocation } from '../../../../shared/blobs/open.ts'
 import { errors, type ApiError } from '../../../../shared/contracts/errors.ts'
 import type { AnalysisRequest } from '../analysis/analyse.ts'
 import type { ArchiveEntry } from '../archive/gate.ts'
+import type { Anchor, FoundAnchor } from '../comparison/anchors.ts'
 import type { TextChange, TextPair } from '../comparison/compare-texts.ts'
+import type { PageFile, PlaceAnswer, PlaceRequest } from '../comparison/place-threads.ts'
 import type { RenderedPage } from '../markdown/markdown.ts'
 import { quotePath } from '../../../../shared/values/quoted-path.ts'
 import { CUT_REPORT, type LinkReport, type ReportInput } from '../analysis/report.ts'
@@ -39,6 +41,8 @@ const REPORT_BUDGET_MS = 4000
 const REPORT_TIMEOUT_MS = 15_000
 /** Eight texts at their budgets take a tenth of it. */
 const COMPARE_TIMEOUT_MS = 5000
+/** A hundred comments on a page of a thousand paragraphs take a tenth of a second. */
+const PLACE_TIMEOUT_MS = 10_000
 /** No caller waits in silence: one without a thread by now is asked to come back. */
 const MAX_WAIT_MS = 6000
 /** Each caller has one of them, so that a hostile document holds up its own sender. */
@@ -77,6 +81,10 @@ export interface PublishingWorkers {
   forUpload(owner: string, signal?: AbortSignal): UploadWorkers
   /** What changed in texts; where that takes too long, the change says so. */
   compare(owner: string, pairs: readonly TextPair[]): Promise<readonly TextChange[]>
+  /** Where comments are in a version; none where that takes too long. */
+  place(owner: string, requests: readonly PlaceRequest[]): Promise<readonly PlaceAnswer[]>
+  /** Where a new comment is; null where the page's text does not have it, or is not read in time. */
+  find(owner: string, anchor: Anchor, file: PageFile): Promise<FoundAnchor | null>
   /** Like `analyse`, in threads of low priority that no caller waits for: as many at once as there are cores. */
   compress(files: readonly AnalysisRequest[]): Promise<AnalyseResult>
   /** The same in one thread more, so that what takes minutes keeps nothing waiting. */
@@ -182,10 +190,26 @@ export function createPublishingWorkers(options: WorkersOptions): PublishingWork
             return pairs.map(({ path }) => ({ path, shown: undefined }))
           throw error
         }),
+    place: (owner, requests) =>
+      content
+        .run<readonly PlaceAnswer[]>({ kind: 'place', requests }, { timeoutMs: PLACE_TIMEOUT_MS, owner })
+        .catch(orElse<readonly PlaceAnswer[]>([])),
+    find: (owner, anchor, file) =>
+      content
+        .run<FoundAnchor | null>({ kind: 'find', anchor, file }, { timeoutMs: PLACE_TIMEOUT_MS, owner })
+        .catch(orElse<FoundAnchor | null>(null)),
     compress: (files) => inBackground('compress', files),
     refine: (files) => inBackground('refine', files),
     close: async () =>
       void (await Promise.all([content, unpacking, background, markdown, largeMarkdown].map((pool) => pool.close()))),
+  }
+}
+
+/** What takes too long is left as it was; what failed otherwise is our fault. */
+function orElse<Value>(value: Value): (error: unknown) => Value {
+  return (error) => {
+    if (error instanceof JobTimeout || error instanceof JobCrashed) return value
+    throw error
   }
 }
 

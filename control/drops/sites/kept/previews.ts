@@ -6,16 +6,20 @@ import type { Pool, Sql } from '../../../ground/database/sql.ts'
 import { changeRoutes, type RoutingTransaction } from '../../../ground/routing/changes.ts'
 import type { Routing } from '../../../ground/routing/routing.ts'
 import { recordAudit } from '../../../people/audit/audit.ts'
+import { joinPreview } from '../../threads/threads.ts'
 import type { RefreshRoutes } from '../routing.ts'
 import type { SiteFacts } from '../rules.ts'
 import type { ApiPreview, ApiVersion } from '../schemas.ts'
 import type { Propagated, Sites } from '../sites.ts'
 import type { PublishVersions } from '../versions/publish-version.ts'
 import { previewAddressOf, type AddressConfig } from '../versions/show-version.ts'
+import { retainedVersions } from '../queries.ts'
 import * as queries from './queries.ts'
 
 export interface Previews {
   list(actor: Actor, siteId: string): Promise<ApiPreview[]>
+  /** The version that a preview shows; undefined when there is none of that name. */
+  named(siteId: string, name: string): Promise<{ number: number; manifest_hash: string } | undefined>
   /** Makes what a preview shows live; the name stays. */
   promote(actor: Actor, siteId: string, name: string): Promise<Propagated<ApiVersion>>
   remove(actor: Actor, siteId: string, name: string): Promise<Propagated<undefined>>
@@ -49,6 +53,12 @@ export function createPreviews({
       return (await queries.listPreviews(sql, siteId)).map((row) => showPreview(config, site, row))
     },
 
+    async named(siteId, name) {
+      const preview = await queries.findPreview(sql, siteId, name)
+      if (!preview) return undefined
+      return (await retainedVersions(sql, siteId)).find(({ id }) => id === preview.version_id)
+    },
+
     async promote(actor, siteId, name) {
       await sites.requireOwn(sql, actor, siteId)
       return versions.promote(actor, siteId, (await requirePreview(sql, siteId, name)).version_id)
@@ -59,6 +69,7 @@ export function createPreviews({
         await sites.lockOwn(tx, actor, siteId)
         const now = new Date(clock.now())
         await queries.deletePreview(tx, await requirePreview(tx, siteId, name), now)
+        await joinPreview(tx, siteId, name)
         await refreshRoutes(tx, siteId)
         await recordAudit(tx, {
           at: now,
@@ -74,7 +85,10 @@ export function createPreviews({
 
     async endNextDue(tx, now) {
       const due = await queries.lockExpiredPreview(tx, now)
-      if (due) await queries.deletePreview(tx, due, now)
+      if (due) {
+        await queries.deletePreview(tx, due, now)
+        await joinPreview(tx, due.site_id, due.name)
+      }
       return due?.site_id
     },
 

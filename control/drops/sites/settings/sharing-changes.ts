@@ -7,6 +7,7 @@ import type { ControlConfig } from '../../../ground/config.ts'
 import type { Sql } from '../../../ground/database/sql.ts'
 import type { EnqueueMail } from '../../../ground/mail/mail.ts'
 import { accessModeOf, requireAllowed, type WantedAccess } from '../../viewers/access.ts'
+import { reviewUrlOf } from '../../threads/threads.ts'
 import { addGuestLink, addViewers, setViewersOnly, type Sharing } from '../../viewers/lists.ts'
 import { showGuestLink, type ApiGuestLink } from '../../viewers/schemas.ts'
 import { updateSite } from '../queries.ts'
@@ -14,13 +15,19 @@ import type { SiteFacts } from '../rules.ts'
 
 export interface SharingTools {
   readonly enqueueMail: EnqueueMail
-  readonly config: Pick<ControlConfig, 'sitesDomain' | 'publicPort'>
+  readonly config: Pick<ControlConfig, 'sitesDomain' | 'publicPort' | 'baseUrl'>
 }
 
 /** How the lists of a drop are changed, by this caller and now. */
 export function sharingBy(actor: Pick<Actor, 'email'>, site: SiteFacts, now: Date, tools: SharingTools): Sharing {
   const { config, enqueueMail } = tools
-  return { now, inviter: actor.email, url: addressOf(config, siteHost(site.slug, config.sitesDomain)), enqueueMail }
+  return {
+    now,
+    inviter: actor.email,
+    url: addressOf(config, siteHost(site.slug, config.sitesDomain)),
+    reviewUrl: reviewUrlOf(config.baseUrl, site.slug),
+    enqueueMail,
+  }
 }
 
 /** What was given beside the mode. */

@@ -38,6 +38,8 @@ export function showSite(
     published_at: site.published_at?.toISOString() ?? null,
     views_30d: views,
     previews: site.previews,
+    threads_visible: site.threads_visible,
+    thread_mails: site.thread_mails,
     keep_old_files_days: site.keep_old_files_days,
     kept: { files: site.kept_files, bytes: site.kept_bytes, until: site.kept_until?.toISOString() ?? null },
   }

@@ -12,6 +12,8 @@ export interface UploadRow {
   allow_secrets: boolean
   purge: Purge | null
   preview: string | null
+  /** Threads that the version mends. */
+  resolves: string[] | null
   /** What the publish says about who may see the drop. */
   access: AccessInput | null
   expires_at: Date
@@ -55,7 +57,7 @@ export async function findOpenUpload(
   now: Date,
 ): Promise<UploadRow | undefined> {
   const [upload] = await sql<UploadRow[]>`
-    select id, site_id, user_id, message, if_version, spa_fallback, allow_secrets, purge, preview, access, expires_at from uploads
+    select id, site_id, user_id, message, if_version, spa_fallback, allow_secrets, purge, preview, resolves, access, expires_at from uploads
     where id = ${uploadId} and site_id = ${siteId} and expires_at > ${now}`
   return upload
 }

@@ -190,6 +190,7 @@ function createUploadStart({
             allow_secrets: wanted.allow_secrets ?? false,
             purge: purgeOf(wanted.purge),
             preview: wanted.preview ?? null,
+            resolves: wanted.resolves ?? null,
             access: accessOfUpload(wanted),
             expires_at: expiresAt,
           },
@@ -376,6 +377,7 @@ function createUploadFinish(deps: UploadsDependencies): Pick<Uploads, 'finish'> 
           ...(upload.spa_fallback === null ? {} : { spaFallback: upload.spa_fallback }),
           purge: upload.purge ?? undefined,
           preview: upload.preview ?? undefined,
+          resolves: upload.resolves ?? undefined,
         }
         // One transaction: an upload is published once, even if asked for twice and whenever control is killed.
         return await versions.publish(actor, siteId, prepared, options, {

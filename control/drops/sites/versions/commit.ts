@@ -31,6 +31,8 @@ export interface PublishOptions {
   readonly purge?: Purge | undefined
   /** The name of a preview, instead of going live. */
   readonly preview?: string | undefined
+  /** Threads that the version mends. */
+  readonly resolves?: readonly string[] | undefined
   /** The run of a workflow that publishes. */
   readonly source?: WorkflowRun | undefined
   /** Who may see it from this version on; written in the same transaction. */

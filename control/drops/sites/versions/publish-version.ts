@@ -6,15 +6,25 @@ import { recordAudit } from '../../../people/audit/audit.ts'
 import type { Clock } from '../../../../shared/running/clock.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { suffices, type Actor, type WorkflowRun } from '../../../ground/actor.ts'
+import type { ControlConfig } from '../../../ground/config.ts'
 import type { Pool, Sql } from '../../../ground/database/sql.ts'
 import { changeRoutes } from '../../../ground/routing/changes.ts'
 import { tellWebhooks } from '../../../ground/routing/webhook-outbox.ts'
-import type { PreparedVersion } from '../../publishing/contract.ts'
+import type { PreparedVersion, Publishing } from '../../publishing/contract.ts'
 import type { EnqueueMail } from '../../../ground/mail/mail.ts'
+import {
+  joinPreview,
+  placeThreads,
+  reopenThreads,
+  resolveThreads,
+  writePlacements,
+  type PlacingVersion,
+} from '../../threads/threads.ts'
 import { accessModeOf, wantedAccess, type WantedAccess } from '../../viewers/access.ts'
 import { requireAccess, sharingBy, writeAccess } from '../settings/sharing-changes.ts'
 import { preparePassword, writePassword, type WantedPassword } from '../settings/protection.ts'
 import type { SiteKeptFiles } from '../kept/kept-files.ts'
+import { listPreviews } from '../kept/queries.ts'
 import * as queries from '../queries.ts'
 import type { RefreshRoutes } from '../routing.ts'
 import { stateOf, type SiteFacts } from '../rules.ts'
@@ -31,8 +41,9 @@ interface PublishVersionsDependencies {
   clock: Clock
   refreshRoutes: RefreshRoutes
   sites: Pick<Sites, 'add' | 'lockOrganisation' | 'lockOwn' | 'requireOwn'>
-  config: AddressConfig
+  config: AddressConfig & Pick<ControlConfig, 'baseUrl'>
   keptFiles: Pick<SiteKeptFiles, 'replace'>
+  publishing: Pick<Publishing, 'readManifest' | 'placeAnchors'>
   enqueueMail: EnqueueMail
   commit: CommitVersion
   propagate: PropagateOrTakeBack
@@ -85,7 +96,7 @@ export interface PublishVersions {
 }
 
 export function createPublishVersions(deps: PublishVersionsDependencies): PublishVersions {
-  const { sql, clock, refreshRoutes, sites, config, keptFiles, commit, propagate } = deps
+  const { sql, clock, sites, commit, propagate } = deps
 
   /** Creating a site, its password and its first version are one change, so that a refusal leaves nothing behind. */
   async function publishTo(
@@ -97,6 +108,7 @@ export function createPublishVersions(deps: PublishVersionsDependencies): Publis
   ): Promise<Propagated<Published>> {
     const password =
       options.password === undefined ? undefined : await wantedPassword(actor, peek, options.password, options)
+    const placed = await placedIn(deps, await peek(), prepared.manifestHash, options)
     const { value: published, changes } = await changeRoutes(sql, async (tx) => {
       const { site, created } = await find(tx)
       requirePublishable(site, clock.now())
@@ -125,12 +137,19 @@ export function createPublishVersions(deps: PublishVersionsDependencies): Publis
       })
       const type = options.preview === undefined ? 'drop.published' : 'preview.published'
       await tellWebhooks(tx, { type, siteId: site.id, versionId: version.version_id, at: new Date(clock.now()) })
-      return { siteId: site.id, version, created, before }
+      await writePlacements(tx, site.id, placed, version.version_number)
+      const resolved = await resolveThreads(tx, options.resolves ?? [], {
+        siteId: site.id,
+        version: { id: version.version_id, number: version.version_number },
+        now: new Date(clock.now()),
+      })
+      return { siteId: site.id, version, created, before, resolved }
     })
-    const { siteId, version, created, before } = published
+    const { siteId, version, created, before, resolved } = published
     const value = { siteId, version, created }
     return propagate({ value, changes }, { siteId, versionId: version.version_id, before }, async (tx) => {
       await queries.dropVersion(tx, version.version_id, new Date(clock.now()))
+      await reopenThreads(tx, siteId, resolved)
       await alongside?.undo(tx)
     })
   }
@@ -159,40 +178,75 @@ export function createPublishVersions(deps: PublishVersionsDependencies): Publis
     publishBySlug: (actor, wanted, prepared, options) =>
       publishTo(actor, placeOfSlug(deps, actor, wanted), prepared, options),
 
-    async promote(actor, siteId, versionId) {
-      const { value: promoted, changes } = await changeRoutes(sql, async (tx) => {
-        await queries.lockSite(tx, siteId)
-        const site = await sites.requireOwn(tx, actor, siteId)
-        requirePublishable(site, clock.now())
-        const kept = await requireRetained(tx, siteId, versionId)
-        const now = new Date(clock.now())
-        const live = (await queries.retainedVersions(tx, siteId)).find(({ id }) => id === site.live_version_id)
-        await queries.updateSite(tx, siteId, { live_version_id: kept.id, title: kept.title, published_at: now }, now)
-        await queries.recordPublish(tx, {
-          site_id: siteId,
-          version_id: kept.id,
-          kind: 'promote',
-          user_id: originOf(actor).by,
-          at: now,
-        })
-        await queries.markWasLive(tx, kept.id)
-        await keptFiles.replace(tx, { site, version: live }, { purge: false })
-        await refreshRoutes(tx, siteId)
-        await recordAudit(tx, {
-          at: new Date(clock.now()),
-          orgId: actor.orgId,
-          actor,
-          action: 'site.promoted',
-          subject: siteId,
-          detail: { version: kept.number },
-        })
-        await tellWebhooks(tx, { type: 'drop.promoted', siteId, versionId: kept.id, at: now })
-        return { version: showVersion(config, site, kept), before: { site, dropped: [], previews: [] } }
-      })
-      const { version: value, before } = promoted
-      return propagate({ value, changes }, { siteId, versionId, before }, async () => {})
-    },
+    promote: (actor, siteId, versionId) => promoteVersion(deps, actor, siteId, versionId),
   }
+}
+
+async function promoteVersion(
+  deps: PublishVersionsDependencies,
+  actor: Actor,
+  siteId: string,
+  versionId: string,
+): Promise<Propagated<ApiVersion>> {
+  const { sql, clock, refreshRoutes, sites, config, keptFiles, propagate } = deps
+  const wanted = await requireRetained(sql, siteId, versionId).catch(() => undefined)
+  const placed = wanted
+    ? await placedIn(deps, await sites.requireOwn(sql, actor, siteId), wanted.manifest_hash, {})
+    : []
+  const { value: promoted, changes } = await changeRoutes(sql, async (tx) => {
+    await queries.lockSite(tx, siteId)
+    const site = await sites.requireOwn(tx, actor, siteId)
+    requirePublishable(site, clock.now())
+    const kept = await requireRetained(tx, siteId, versionId)
+    const now = new Date(clock.now())
+    const live = (await queries.retainedVersions(tx, siteId)).find(({ id }) => id === site.live_version_id)
+    await queries.updateSite(tx, siteId, { live_version_id: kept.id, title: kept.title, published_at: now }, now)
+    await queries.recordPublish(tx, {
+      site_id: siteId,
+      version_id: kept.id,
+      kind: 'promote',
+      user_id: originOf(actor).by,
+      at: now,
+    })
+    await queries.markWasLive(tx, kept.id)
+    await writePlacements(tx, siteId, placed, kept.number)
+    for (const { name, version_id } of await listPreviews(tx, siteId))
+      if (version_id === kept.id) await joinPreview(tx, siteId, name)
+    await keptFiles.replace(tx, { site, version: live }, { purge: false })
+    await refreshRoutes(tx, siteId)
+    await recordAudit(tx, {
+      at: new Date(clock.now()),
+      orgId: actor.orgId,
+      actor,
+      action: 'site.promoted',
+      subject: siteId,
+      detail: { version: kept.number },
+    })
+    await tellWebhooks(tx, { type: 'drop.promoted', siteId, versionId: kept.id, at: now })
+    return { version: showVersion(config, site, kept), before: { site, dropped: [], previews: [] } }
+  })
+  const { version: value, before } = promoted
+  return propagate({ value, changes }, { siteId, versionId, before }, async () => {})
+}
+
+/** Where the drop's open threads are in what is about to be published, found before anything is locked. */
+async function placedIn(
+  { sql, publishing }: Pick<PublishVersionsDependencies, 'sql' | 'publishing'>,
+  site: SiteFacts | undefined,
+  manifestHash: string,
+  { preview, spaFallback }: Pick<PublishOptions, 'preview' | 'spaFallback'>,
+): ReturnType<typeof placeThreads> {
+  if (!site || site.org_id === null) return []
+  const version: PlacingVersion = {
+    siteId: site.id,
+    orgId: site.org_id,
+    preview: preview ?? null,
+    manifestHash,
+    former: async () =>
+      new Map((await queries.retainedVersions(sql, site.id)).map((each) => [each.number, each.manifest_hash])),
+    isClientRouted: spaFallback ?? site.spa_fallback,
+  }
+  return placeThreads(sql, publishing, version)
 }
 
 /** The organisation's site that has the slug, which takes the name if one is given; else a new one. */

@@ -48,6 +48,8 @@ interface QuickOptions {
   readonly purge?: Purge | undefined
   /** The name of a preview, instead of going live. */
   readonly preview?: string | undefined
+  /** Threads that the version mends. */
+  readonly resolves?: readonly string[] | undefined
   /** Publishes files that look like secrets; otherwise they are refused. */
   readonly allowSecrets?: boolean | undefined
   /** Called with the number of files that are stored. */
@@ -150,6 +152,7 @@ export function createQuickPublish({
       password: input.password,
       purge: input.purge,
       preview: input.preview,
+      resolves: input.resolves,
       access: input.access,
       ...(ifVersion === undefined ? {} : { ifVersion }),
     }
@@ -174,6 +177,7 @@ export function createQuickPublish({
       message: edit.message,
       purge: edit.purge,
       preview: edit.preview,
+      resolves: edit.resolves,
       ifVersion: edit.ifVersion ?? live?.number ?? 0,
     }
     const { value, pending } = await versions.publish(actor, siteId, prepared, options)

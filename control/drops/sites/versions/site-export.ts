@@ -4,6 +4,7 @@ import { sideBySide } from '../../../../shared/values/side-by-side.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import type { Pool } from '../../../ground/database/sql.ts'
 import type { Publishing } from '../../publishing/contract.ts'
+import { exportThreads, reviewUrlOf } from '../../threads/threads.ts'
 import { listReached, type Sites } from '../sites.ts'
 import type { Versions } from './versions.ts'
 
@@ -14,11 +15,13 @@ export function createSiteExport({
   sites,
   versions,
   publishing,
+  baseUrl,
 }: {
   sql: Pool
   sites: Pick<Sites, 'showAll'>
   versions: Pick<Versions, 'liveManifest'>
   publishing: Pick<Publishing, 'exportZip'>
+  baseUrl: string
 }): SiteExport {
   return async (actor) => {
     const own = await listReached(sql, actor)
@@ -26,7 +29,8 @@ export function createSiteExport({
     async function* entries() {
       for (const [site, facts] of sideBySide(own, metadata)) {
         const manifest = await versions.liveManifest(site.id, site.live_version_id)
-        if (manifest) yield { slug: site.slug, manifest, metadata: facts }
+        const threads = await exportThreads(sql, site.id, reviewUrlOf(baseUrl, site.slug))
+        if (manifest) yield { slug: site.slug, manifest, metadata: facts, threads }
       }
     }
     return publishing.exportZip(entries())

@@ -9,6 +9,7 @@ import { parse } from '../../../ground/http/api.ts'
 import type { MultipartOptions, Part, Request } from '../../../ground/http/route.ts'
 import type { Intake, PreparedVersion, Publishing } from '../../publishing/contract.ts'
 import { receiveContent, type FinishOptions, type Limits } from '../../publishing/intake/take-in.ts'
+import { resolves } from '../../threads/schemas.ts'
 import { accessOfForm, type AccessInput } from '../../viewers/access.ts'
 import { allowSecrets, ifVersion, message, previewName, purge } from '../schemas.ts'
 import type { PublishOptions } from './commit.ts'
@@ -149,15 +150,17 @@ async function receive(
   form: ApiFormReader,
 ): Promise<Received> {
   const fields = new Map<string, string>()
+  const resolved: string[] = []
   const reader: FormReader = {
     onField(name, value) {
       form.onField?.(name, value)
-      if (name !== 'paths') fields.set(name, value)
+      if (name === 'resolves') resolved.push(...namedIn(value))
+      else if (name !== 'paths') fields.set(name, value)
     },
     onFile: (part, intake) => form.onFile(part, intake, fields),
     async onEnd() {
       form.onEnd()
-      const { access } = optionsOf(fields)
+      const { access } = optionsOf(fields, resolved)
       if (limits.owner.kind === 'network') requireOpen(access)
       const secrets = parse(allowSecrets, fields.get('allow_secrets')) ? 'allow' : 'withhold'
       return { title: fields.get('title'), secrets }
@@ -165,7 +168,7 @@ async function receive(
   }
   const prepared = await receiveForm(request, publishing, limits, { reader })
   if (!prepared) throw errors.invalidRequest('There is no file in the body.')
-  return { options: optionsOf(fields), prepared, fields }
+  return { options: optionsOf(fields, resolved), prepared, fields }
 }
 
 /** Without an account there is no one who could let viewers in, or take that back. */
@@ -174,13 +177,19 @@ function requireOpen({ access_mode = 'public', viewers, guest_link }: AccessInpu
     throw errors.needsAccount('A drop that not everyone may see')
 }
 
-function optionsOf(fields: ReadonlyMap<string, string>): PublishOptions {
+/** A field may be repeated, or hold several ids. */
+function namedIn(value: string): string[] {
+  return value.split(/[\s,]+/).filter((id) => id !== '')
+}
+
+function optionsOf(fields: ReadonlyMap<string, string>, resolved: readonly string[]): PublishOptions {
   const version = fields.get('if_version')
   return {
     message: parse(message, fields.get('message') ?? ''),
     ...(version === undefined ? {} : { ifVersion: parse(ifVersion, Number(version)) }),
     purge: parse(purge, fields.get('purge')),
     preview: parse(previewName.optional(), fields.get('preview')),
+    resolves: parse(resolves, resolved),
     access: accessOfForm(fields),
   }
 }

@@ -3,6 +3,7 @@ import { errors } from '../../../../shared/contracts/errors.ts'
 import type { Manifest } from '../../../../shared/contracts/manifest.ts'
 import { plans, type PlanName } from '../../../ground/terms/plans.ts'
 import type { Actor } from '../../../ground/actor.ts'
+import type { ControlConfig } from '../../../ground/config.ts'
 import type { Sql } from '../../../ground/database/sql.ts'
 import type { EnqueueMail } from '../../../ground/mail/mail.ts'
 import type { Publishing } from '../../publishing/contract.ts'
@@ -18,9 +19,10 @@ import { createPropagateOrTakeBack, type TakeBackDependencies } from './take-bac
 
 interface VersionsDependencies extends CommitDependencies, TakeBackDependencies {
   keptFiles: SiteKeptFiles
-  publishing: Pick<Publishing, 'readManifest' | 'compareTexts' | 'compress' | 'refine'>
+  publishing: Pick<Publishing, 'readManifest' | 'compareTexts' | 'placeAnchors' | 'compress' | 'refine'>
   sites: Pick<Sites, 'add' | 'lockOrganisation' | 'lockOwn' | 'requireOwn'>
   enqueueMail: EnqueueMail
+  config: CommitDependencies['config'] & Pick<ControlConfig, 'baseUrl'>
 }
 
 /** A publish that is about to be sent. */

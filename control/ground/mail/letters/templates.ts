@@ -75,6 +75,16 @@ export interface MailData {
   viewer_code: { code: string; link: string; until: Date; drop: string }
   /** Someone who is not on the list would like to see the drop. */
   access_request: { link: string; email: string; drop: string }
+  /** Someone named this person in a comment. */
+  thread_mention: { link: string; drop: string; name: string; body: string }
+  /** What was said about a drop since the last mail. */
+  thread_digest: { link: string; drop: string; messages: readonly ToldMessage[]; more: number }
+}
+
+export interface ToldMessage {
+  readonly name: string
+  readonly page: string
+  readonly body: string
 }
 
 interface NamedDrop {
@@ -427,6 +437,22 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     action: { label: 'Let them in', url: link },
     footer: OWNER,
   }),
+  thread_mention: ({ link, drop, name, body }) => ({
+    subject: `${name} mentions you in a comment on ${drop}`,
+    paragraphs: [`${name} wrote: ${shortened(body)}`, 'Comments are written by people who were let in to the drop.'],
+    action: { label: 'Open it at the place', url: link },
+    footer: 'You get this mail because you may see this drop and a comment names your address.',
+  }),
+  thread_digest: ({ link, drop, messages, more }) => ({
+    subject: `${messages.length + more === 1 ? 'A new comment' : `${messages.length + more} new comments`} on ${drop}`,
+    paragraphs: [
+      `This was said about ${drop}:`,
+      ...messages.map(({ name, page, body }) => `${name} on ${page}: ${shortened(body)}`),
+      ...(more === 0 ? [] : [`And ${more} more.`]),
+    ],
+    action: { label: 'Read and answer', url: link },
+    footer: 'The settings of the drop say how often you are told.',
+  }),
 }
 
 export function renderMail<Name extends MailTemplate>(template: Name, data: MailData[Name]): RenderedMail {
@@ -462,6 +488,14 @@ function htmlOf({ subject, paragraphs, items, action, footer }: Letter): string 
 /** Names that users chose may hold any letter; as references the part stays 7-bit and no mail path rewrites it. */
 function asciiHtml(html: string): string {
   return html.replace(/[^\p{ASCII}]/gu, (character) => `&#${character.codePointAt(0)};`)
+}
+
+/** As much of a comment as tells what it is about. */
+const MAX_TOLD_CHARS = 300
+
+function shortened(text: string): string {
+  const line = oneLine(text)
+  return line.length <= MAX_TOLD_CHARS ? line : `${line.slice(0, MAX_TOLD_CHARS)}...`
 }
 
 function oneLine(text: string): string {

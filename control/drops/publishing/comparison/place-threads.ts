@@ -1,0 +1,139 @@
+/** Places the comments of a drop in a version's pages. Runs in a worker thread. */
+import type { BlobStore } from '../../../../shared/blobs/blob-store.ts'
+import { align, place, placeWithout, type Alignment, type Anchor, type FoundAnchor, type Placed } from './anchors.ts'
+import { blocksOf, singleBlanks, type Block } from './page-text.ts'
+
+/** The file behind a page, and what it was made of. */
+export interface PageFile {
+  readonly path: string
+  readonly hash: string
+  readonly source?: { readonly path: string; readonly hash: string } | undefined
+}
+
+export interface PlaceRequest {
+  readonly id: string
+  /** Null: the page as a whole. */
+  readonly anchor: Anchor | null
+  /** Where it was found last; null when it was not in the page's own text. */
+  readonly found: FoundAnchor | null
+  /** Undefined when that version is no longer kept. */
+  readonly before: PageFile | undefined
+  /** Undefined when the version has no such page. */
+  readonly after: PageFile | undefined
+}
+
+export interface PlaceAnswer {
+  readonly id: string
+  readonly placement: Placed['placement']
+  readonly found: FoundAnchor | null
+}
+
+/** Larger pages are data that a program wrote. */
+const MAX_PAGE_BYTES = 4_000_000
+
+export async function placeAnchors(
+  blobs: Pick<BlobStore, 'read'>,
+  requests: readonly PlaceRequest[],
+): Promise<PlaceAnswer[]> {
+  const pages = createPages(blobs)
+  const answers: PlaceAnswer[] = []
+  for (const request of requests) answers.push(await answerTo(pages, request))
+  return answers
+}
+
+/** Each page is read once, and each pair of pages compared once, however many comments are on it. */
+function createPages(blobs: Pick<BlobStore, 'read'>) {
+  const blocks = new Map<string, Block[]>()
+  const alignments = new Map<string, Alignment>()
+  const sources = new Map<string, string>()
+  async function read(hash: string): Promise<Buffer> {
+    const bytes = await blobs.read(hash)
+    return bytes.length > MAX_PAGE_BYTES ? Buffer.alloc(0) : bytes
+  }
+  async function textOf(hash: string): Promise<Block[]> {
+    const known = blocks.get(hash)
+    if (known) return known
+    const made = blocksOf(await read(hash))
+    blocks.set(hash, made)
+    return made
+  }
+  return {
+    textOf,
+    async between(before: string, after: string): Promise<Alignment> {
+      const key = `${before} ${after}`
+      const known = alignments.get(key)
+      if (known) return known
+      const made = align(await textOf(before), await textOf(after))
+      alignments.set(key, made)
+      return made
+    },
+    async sourceOf(hash: string): Promise<string> {
+      const known = sources.get(hash) ?? (await read(hash)).toString()
+      sources.set(hash, known)
+      return known
+    },
+  }
+}
+
+type Pages = ReturnType<typeof createPages>
+
+async function answerTo(pages: Pages, { id, anchor, found, before, after }: PlaceRequest): Promise<PlaceAnswer> {
+  if (!after) return { id, placement: 'gone', found: null }
+  if (!anchor || anchor.exact === '') return { id, placement: 'same', found }
+  // What only a script shows is where the browser finds it.
+  if (!found && before) return { id, placement: 'same', found: null }
+  const placed = await placedIn(pages, { anchor, found, before, after })
+  if (!placed.at) return { id, placement: placed.placement, found: null }
+  const { block, ...at } = placed.at
+  return {
+    id,
+    placement: placed.placement,
+    found: { ...anchor, ...at, ...(await sourceOf(pages, after, at.exact, block)) },
+  }
+}
+
+async function placedIn(
+  pages: Pages,
+  {
+    anchor,
+    found,
+    before,
+    after,
+  }: { anchor: Anchor; found: FoundAnchor | null; before: PageFile | undefined; after: PageFile },
+): Promise<Placed> {
+  if (!before) return placeWithout(await pages.textOf(after.hash), found ?? anchor)
+  const alignment = await pages.between(before.hash, after.hash)
+  const placed = place(alignment, found ?? anchor) ?? placeWithout(alignment.after, anchor)
+  // Words that were changed and are now as they were when the comment was made: nothing is different any more.
+  const isBack = placed.at && singleBlanks(placed.at.exact) === singleBlanks(anchor.exact)
+  if (placed.placement === 'same' && !isBack && placed.at) return { ...placed, placement: 'changed' }
+  return placed
+}
+
+/** The uploaded file, and the line in it where that can be told. */
+async function sourceOf(
+  pages: Pages,
+  { path, hash, source }: PageFile,
+  exact: string,
+  block: number,
+): Promise<Pick<FoundAnchor, 'file' | 'line'>> {
+  if (!source) return { file: path, line: (await pages.textOf(hash))[block]?.line }
+  const text = await pages.sourceOf(source.hash)
+  const at = text.indexOf(exact) >= 0 ? text.indexOf(exact) : text.indexOf(exact.split(' ').slice(0, 4).join(' '))
+  return { file: source.path, ...(at < 0 ? {} : { line: text.slice(0, at).split('\n').length }) }
+}
+
+/** findAnchor says where a new comment is in the page as it is now; null where the page's own text does not have it. */
+export async function findAnchor(
+  blobs: Pick<BlobStore, 'read'>,
+  anchor: Anchor,
+  file: PageFile,
+): Promise<FoundAnchor | null> {
+  if (anchor.exact === '') return null
+  const pages = createPages(blobs)
+  const alignment = await pages.between(file.hash, file.hash)
+  const placed = place(alignment, anchor)
+  if (!placed?.at) return null
+  const { block, ...at } = placed.at
+  return { ...anchor, ...at, ...(await sourceOf(pages, file, at.exact, block)) }
+}

@@ -1,0 +1,374 @@
+/**
+ * What people say about a drop, and what becomes of it: the one service behind the API, the review page, the client and
+ * assistants. Each change is one transaction with its audit entry, its webhooks and its mails.
+ */
+import { errors } from '../../../shared/contracts/errors.ts'
+import { newId } from '../../../shared/contracts/ids.ts'
+import type { Clock } from '../../../shared/running/clock.ts'
+import type { Actor } from '../../ground/actor.ts'
+import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
+import { createThrottle } from '../../ground/http/limits/throttle.ts'
+import { parseEmail } from '../../ground/mail/address.ts'
+import type { EnqueueMail } from '../../ground/mail/mail.ts'
+import { tellWebhooks } from '../../ground/routing/webhook-outbox.ts'
+import { recordAudit, type AuditAction } from '../../people/audit/audit.ts'
+import type { FoundAnchor } from '../publishing/comparison/anchors.ts'
+import type { Publishing } from '../publishing/contract.ts'
+import { storable } from '../publishing/html/text.ts'
+import * as queries from './queries.ts'
+import {
+  MAX_AUTHOR_CHARS,
+  MAX_MESSAGES_PER_THREAD,
+  MAX_THREADS_PER_DROP,
+  mayDo,
+  mentionsIn,
+  nameOfEmail,
+  pagePathOf,
+  THREAD_ALLOWANCES,
+  type Author,
+  type Commenter,
+  type ThreadDeed,
+  type ThreadState,
+  type ThreadsVisible,
+} from './rules.ts'
+import {
+  showMessage,
+  showThreads,
+  storableAnchor,
+  type ApiMessage,
+  type ApiThread,
+  type OpenThread,
+} from './schemas.ts'
+import { pageFileOf, reviewUrlOf, threadMailKeyOf } from './threads.ts'
+import { dropNameOf, subjectOf } from '../viewers/lists.ts'
+
+/** What this needs to know of a drop. */
+export interface ReviewedDrop {
+  readonly id: string
+  readonly org_id: string | null
+  readonly slug: string
+  readonly name: string
+  readonly spa_fallback: boolean
+  readonly live_version_id: string | null
+  readonly threads_visible: ThreadsVisible
+}
+
+/** Someone at the threads, and the drop that they are about. */
+export interface Reviewer extends Commenter {
+  readonly site: ReviewedDrop
+  /** A member's own credential, for the audit log. */
+  readonly actor: Actor | undefined
+  /** Their address, where it is known. */
+  readonly email: string | undefined
+  readonly ip: string
+}
+
+interface ReviewedVersion {
+  readonly number: number
+  readonly manifest_hash: string
+}
+
+export interface ThreadChange {
+  readonly state?: ThreadState | undefined
+  readonly label?: 'must' | 'nice' | null | undefined
+}
+
+/** One answer of several: words, an end, or both. */
+export interface ThreadReply {
+  readonly thread: string
+  readonly body?: string | undefined
+  readonly resolve?: boolean | undefined
+}
+
+export interface Review {
+  /** The oldest first. Throws 403 for who may look and not see threads. */
+  list(reviewer: Reviewer, state: ThreadState | 'all'): Promise<ApiThread[]>
+  open(reviewer: Reviewer, wanted: OpenThread): Promise<ApiThread>
+  reply(reviewer: Reviewer, threadId: string, body: string): Promise<ApiMessage>
+  /** By members, and by who opened it. */
+  change(reviewer: Reviewer, threadId: string, change: ThreadChange): Promise<ApiThread>
+  /** All of them or none, in one transaction. */
+  replyAll(reviewer: Reviewer, replies: readonly ThreadReply[]): Promise<ApiThread[]>
+  /** By its author alone. */
+  edit(reviewer: Reviewer, messageId: string, body: string): Promise<ApiMessage>
+  /** By its author, and by members. A thread goes with its last message. */
+  remove(reviewer: Reviewer, messageId: string): Promise<void>
+  /** Grows with every change, so that an open page knows when to ask anew. */
+  changed(reviewer: Reviewer): Promise<number>
+}
+
+interface ReviewDependencies {
+  readonly sql: Pool
+  readonly clock: Clock
+  readonly enqueueMail: EnqueueMail
+  readonly publishing: Pick<Publishing, 'readManifest' | 'findAnchor'>
+  readonly versions: { liveVersion(site: ReviewedDrop): Promise<ReviewedVersion | undefined> }
+  readonly previews: { named(siteId: string, name: string): Promise<ReviewedVersion | undefined> }
+  readonly baseUrl: string
+}
+
+/** What the methods of the service are made of. Each is a part of its caller's transaction. */
+function createDeeds(deps: ReviewDependencies) {
+  const { sql, clock, baseUrl } = deps
+  const throttle = createThrottle({ sql, clock, allowances: THREAD_ALLOWANCES })
+  const now = (): Date => new Date(clock.now())
+
+  async function requireFewMessages({ kind, id, key }: Author, count = 1): Promise<void> {
+    for (let each = 0; each < count; each++) {
+      if (kind === 'member') await throttle.require('memberMessages', id)
+      else await throttle.require('guestMessages', `${id} ${key}`)
+      if (kind === 'guest') await throttle.require('linkMessages', id)
+    }
+  }
+
+  async function shown(db: Sql, { site }: Reviewer, threads: readonly queries.ThreadRow[]): Promise<ApiThread[]> {
+    const messages = await queries.listMessages(
+      db,
+      threads.map(({ id }) => id),
+    )
+    return showThreads(threads, messages, reviewUrlOf(baseUrl, site.slug))
+  }
+
+  async function shownAgain(db: Sql, reviewer: Reviewer, threadId: string): Promise<ApiThread> {
+    const row = await queries.findThread(db, reviewer.site.id, threadId)
+    const [thread] = row ? await shown(db, reviewer, [row]) : []
+    if (!thread) throw errors.notFound('thread')
+    return thread
+  }
+
+  /** The version that is talked about: what is live, or what a named preview shows. */
+  async function versionOf(site: ReviewedDrop, preview: string | undefined): Promise<ReviewedVersion> {
+    const version =
+      preview === undefined ? await deps.versions.liveVersion(site) : await deps.previews.named(site.id, preview)
+    if (version) return version
+    if (preview !== undefined) throw errors.notFound('preview')
+    throw errors.invalidRequest('Nothing is published here yet that a comment could be about.')
+  }
+
+  async function write(tx: Sql, reviewer: Reviewer, threadId: string, text: string): Promise<queries.MessageRow> {
+    const { site, kind, id, key, name } = reviewer
+    const body = storable(text)
+    const message = { id: newId('tm', clock.now()), thread_id: threadId, site_id: site.id, body, created_at: now() }
+    await queries.insertMessage(tx, message, { kind, id, key, name })
+    await mailMentioned(tx, deps, reviewer, { threadId, messageId: message.id, body })
+    await queries.noteChange(tx, site.id)
+    return { ...message, author_kind: kind, author_id: id, author_key: key, author_name: name, edited_at: null }
+  }
+
+  async function answer(
+    tx: Sql,
+    reviewer: Reviewer,
+    thread: queries.ThreadRow,
+    body: string,
+  ): Promise<queries.MessageRow> {
+    requireMay(reviewer, 'reply')
+    if ((await queries.countMessages(tx, thread.id)) >= MAX_MESSAGES_PER_THREAD)
+      throw errors.limitReached(`A thread has at most ${MAX_MESSAGES_PER_THREAD} messages. Open another one.`)
+    const message = await write(tx, reviewer, thread.id, body)
+    await tellWebhooks(tx, { type: 'thread.replied', siteId: reviewer.site.id, threadId: thread.id, at: now() })
+    return message
+  }
+
+  async function setState(tx: Sql, reviewer: Reviewer, thread: queries.ThreadRow, state: ThreadState): Promise<void> {
+    requireMay(reviewer, 'set-state', authorOf(thread))
+    if (thread.state === state) return
+    const { site } = reviewer
+    if (state === 'resolved') {
+      const live = await deps.versions.liveVersion(site)
+      await queries.setResolved(tx, [thread.id], { now: now(), version: live?.number ?? null })
+      await tellWebhooks(tx, { type: 'thread.resolved', siteId: site.id, threadId: thread.id, at: now() })
+    } else await queries.setOpen(tx, [thread.id])
+    await queries.noteChange(tx, site.id)
+    await record(tx, reviewer, state === 'resolved' ? 'thread.resolved' : 'thread.reopened', { thread: thread.id })
+  }
+
+  /** Ids and no words: the log outlives what was said. */
+  function record(tx: Sql, reviewer: Reviewer, action: AuditAction, detail: Record<string, unknown>): Promise<void> {
+    const { site, actor, kind, id, ip } = reviewer
+    const by = actor ?? { visitor: `${kind} ${id}`, ip }
+    return recordAudit(tx, { at: now(), orgId: site.org_id, actor: by, action, subject: site.id, detail })
+  }
+
+  async function requireThread(tx: Sql, { site }: Reviewer, threadId: string): Promise<queries.ThreadRow> {
+    const thread = await queries.lockThread(tx, site.id, threadId)
+    if (!thread) throw errors.notFound('thread')
+    return thread
+  }
+
+  return { now, requireFewMessages, shown, shownAgain, versionOf, write, answer, setState, record, requireThread }
+}
+
+type Deeds = ReturnType<typeof createDeeds>
+
+export function createReview(deps: ReviewDependencies): Review {
+  const { sql } = deps
+  const deeds = createDeeds(deps)
+  const { now, requireFewMessages, shown, shownAgain, answer, setState, record, requireThread } = deeds
+  return {
+    async list(reviewer, state) {
+      requireMay(reviewer, 'read')
+      return shown(sql, reviewer, await queries.listThreads(sql, reviewer.site.id, state))
+    },
+
+    open: (reviewer, wanted) => openThread(deps, deeds, reviewer, wanted),
+
+    async reply(reviewer, threadId, body) {
+      requireMay(reviewer, 'reply')
+      if (!(await queries.findThread(sql, reviewer.site.id, threadId))) throw errors.notFound('thread')
+      await requireFewMessages(reviewer)
+      return transaction(sql, async (tx) =>
+        showMessage(await answer(tx, reviewer, await requireThread(tx, reviewer, threadId), body)),
+      )
+    },
+
+    change: (reviewer, threadId, { state, label }) =>
+      transaction(sql, async (tx) => {
+        const thread = await requireThread(tx, reviewer, threadId)
+        requireMay(reviewer, 'set-state', authorOf(thread))
+        if (state !== undefined) await setState(tx, reviewer, thread, state)
+        if (label !== undefined) {
+          await queries.setLabel(tx, threadId, label)
+          await queries.noteChange(tx, reviewer.site.id)
+        }
+        return shownAgain(tx, reviewer, threadId)
+      }),
+
+    async replyAll(reviewer, replies) {
+      await requireFewMessages(reviewer, replies.filter(({ body }) => body !== undefined).length)
+      return transaction(sql, async (tx) => {
+        const answered: ApiThread[] = []
+        // In one order, so that two who answer the same threads do not wait for each other for ever.
+        for (const { thread: id, body, resolve } of replies.toSorted((a, b) => a.thread.localeCompare(b.thread))) {
+          const thread = await requireThread(tx, reviewer, id)
+          if (body !== undefined) await answer(tx, reviewer, thread, body)
+          if (resolve !== undefined) await setState(tx, reviewer, thread, resolve ? 'resolved' : 'open')
+          answered.push(await shownAgain(tx, reviewer, id))
+        }
+        return answered
+      })
+    },
+
+    edit: (reviewer, messageId, text) =>
+      transaction(sql, async (tx) => {
+        const message = await queries.lockMessage(tx, reviewer.site.id, messageId)
+        requireMay(reviewer, 'read')
+        if (!message) throw errors.notFound('message')
+        requireMay(reviewer, 'edit', authorOf(message))
+        const body = storable(text)
+        await queries.setBody(tx, messageId, body, now())
+        await queries.noteChange(tx, reviewer.site.id)
+        return showMessage({ ...message, body, edited_at: now() })
+      }),
+
+    remove: (reviewer, messageId) =>
+      transaction(sql, async (tx) => {
+        const message = await queries.lockMessage(tx, reviewer.site.id, messageId)
+        requireMay(reviewer, 'read')
+        if (!message) throw errors.notFound('message')
+        requireMay(reviewer, 'delete', authorOf(message))
+        await queries.deleteMessage(tx, messageId)
+        await queries.deleteEmptyThreads(tx, reviewer.site.id)
+        await queries.noteChange(tx, reviewer.site.id)
+        const detail = { thread: message.thread_id, message: messageId }
+        await record(tx, reviewer, 'thread.message_removed', detail)
+      }),
+
+    changed: ({ site }) => queries.findChanged(sql, site.id),
+  }
+}
+
+async function openThread(
+  { sql, clock, publishing }: ReviewDependencies,
+  { now, requireFewMessages, shownAgain, versionOf, write, record }: Deeds,
+  reviewer: Reviewer,
+  wanted: OpenThread,
+): Promise<ApiThread> {
+  requireMay(reviewer, 'open')
+  const { site } = reviewer
+  const page = storable(pagePathOf(wanted.page) ?? '/')
+  const anchor = wanted.anchor ? storableAnchor(wanted.anchor) : null
+  const version = await versionOf(site, wanted.preview)
+  const file = pageFileOf(await publishing.readManifest(version.manifest_hash), page, site.spa_fallback)
+  const found: FoundAnchor | null =
+    anchor && file && site.org_id !== null ? await publishing.findAnchor(site.org_id, anchor, file) : null
+  await requireFewMessages(reviewer)
+  return transaction(sql, async (tx) => {
+    if ((await queries.countThreads(tx, site.id)) >= MAX_THREADS_PER_DROP)
+      throw errors.limitReached(`A drop has at most ${MAX_THREADS_PER_DROP} threads.`)
+    const id = newId('th', clock.now())
+    const thread = {
+      id,
+      site_id: site.id,
+      page,
+      label: wanted.label ?? null,
+      anchor,
+      placement: file ? ('same' as const) : ('gone' as const),
+      found: found && storableAnchor(found),
+      preview: wanted.preview ?? null,
+      version_number: version.number,
+      created_at: now(),
+    }
+    await queries.insertThread(tx, thread, authorFields(reviewer))
+    await write(tx, reviewer, id, wanted.body)
+    await tellWebhooks(tx, { type: 'thread.opened', siteId: site.id, threadId: id, at: now() })
+    await record(tx, reviewer, 'thread.opened', { thread: id })
+    return shownAgain(tx, reviewer, id)
+  })
+}
+
+function authorFields({ kind, id, key, name }: Reviewer): Author {
+  return { kind, id, key, name }
+}
+
+function authorOf(row: Pick<queries.MessageRow, 'author_kind' | 'author_id' | 'author_key'>) {
+  return { kind: row.author_kind, id: row.author_id, key: row.author_key }
+}
+
+type Written = ReturnType<typeof authorOf>
+
+const REFUSALS: Readonly<Record<ThreadDeed, string>> = {
+  read: 'The owner of this drop shows its comments to those who may comment.',
+  open: 'You may look at this drop, and not comment on it. Ask its owner for a link that lets you.',
+  reply: 'You may look at this drop, and not comment on it. Ask its owner for a link that lets you.',
+  'set-state': 'Members, and who opened a thread, resolve and reopen it.',
+  edit: 'Only who wrote a message changes it.',
+  delete: 'Members, and who wrote a message, delete it.',
+}
+
+function requireMay(reviewer: Reviewer, deed: ThreadDeed, of?: Written): void {
+  if (!mayDo(reviewer, deed, { visible: reviewer.site.threads_visible, of })) throw errors.forbidden(REFUSALS[deed])
+}
+
+/** People are mailed who may see the drop, and no one else: a comment is no way to write to strangers. */
+async function mailMentioned(
+  tx: Sql,
+  { enqueueMail, baseUrl }: Pick<ReviewDependencies, 'enqueueMail' | 'baseUrl'>,
+  { site, name, email: own }: Reviewer,
+  { threadId, messageId, body }: { threadId: string; messageId: string; body: string },
+): Promise<void> {
+  for (const text of mentionsIn(body)) {
+    const to = addressIn(text)
+    if (to === undefined || to === own || (await subjectOf(tx, site.id, to)) === undefined) continue
+    await enqueueMail(tx, {
+      eventKey: `${threadMailKeyOf(site.id)}mention:${messageId}:${to}`,
+      to,
+      template: 'thread_mention',
+      data: { link: `${reviewUrlOf(baseUrl, site.slug)}?thread=${threadId}`, drop: dropNameOf(site), name, body },
+    })
+  }
+}
+
+function addressIn(text: string): string | undefined {
+  try {
+    return parseEmail(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** memberOf is what a member is at the threads of their drops: a person, or a workflow that acts for no one. */
+export function memberOf({ userId, email, via }: Actor): Commenter {
+  if (via.kind !== 'publisher') return { kind: 'member', id: userId, key: '', name: nameOfEmail(email), role: 'member' }
+  const name = via.run.repository === '' ? 'Workflow' : via.run.repository
+  return { kind: 'member', id: via.publisherId, key: '', name: name.slice(0, MAX_AUTHOR_CHARS), role: 'member' }
+}

@@ -1,0 +1,197 @@
+/** Threads as the API shows them. */
+import { z } from 'zod'
+import { isPreviewName } from '../../../shared/http/hosts.ts'
+import { described } from '../../ground/http/operations/described.ts'
+import type { Anchor, FoundAnchor } from '../publishing/comparison/anchors.ts'
+import { storable } from '../publishing/html/text.ts'
+import type { MessageRow, ThreadRow } from './queries.ts'
+import {
+  MAX_BODY_CHARS,
+  MAX_CONTEXT_CHARS,
+  MAX_PAGE_CHARS,
+  MAX_QUOTE_CHARS,
+  MAX_THREADS_AT_ONCE,
+  pagePathOf,
+  PLACEMENTS,
+  THREAD_LABELS,
+  THREAD_STATES,
+} from './rules.ts'
+
+const SAMPLE_TIME = '2026-11-15T09:00:00.000Z'
+const time = (description: string) => described(z.iso.datetime(), description, SAMPLE_TIME)
+const SAMPLE_BODY = 'The price is from last year.'
+
+const page = described(z.string(), 'The path of the page.', '/')
+const state = described(z.enum(THREAD_STATES), 'Whether it is done.', 'open')
+const label = described(z.enum(THREAD_LABELS), 'How much it matters.', 'must')
+
+const context = (description: string, example: string) =>
+  described(z.string().max(MAX_CONTEXT_CHARS), description, example)
+const anchorFields = {
+  exact: described(z.string().max(MAX_QUOTE_CHARS), 'The words that it is about.', 'from 10 euros'),
+  prefix: context('What stands before them.', 'A ticket costs '),
+  suffix: context('What stands after them.', ' a person.'),
+  element: described(z.string().max(MAX_CONTEXT_CHARS), 'The structure path of an element.').optional(),
+  point: described(
+    z.strictObject({ x: z.number().min(0).max(1), y: z.number().min(0).max(1) }),
+    'A point in an image, in shares of its width and height.',
+  ).optional(),
+}
+const SAMPLE_ANCHOR = { exact: 'from 10 euros', prefix: 'A ticket costs ', suffix: ' a person.' }
+
+const anchorSchema = z
+  .object(anchorFields)
+  .meta({ id: 'ThreadAnchor', description: 'What a thread is about, as a quote (W3C Web Annotation).' })
+const foundSchema = z
+  .object({
+    ...anchorFields,
+    file: described(z.string(), 'The uploaded file that says so.', 'index.html').optional(),
+    line: described(z.int(), 'Where in it, as far as that can be told.', 12).optional(),
+  })
+  .meta({ id: 'ThreadPlace' })
+
+const authorSchema = z
+  .object({
+    kind: described(z.enum(['member', 'viewer', 'guest']), 'A member of the organisation, or who was let in.', 'guest'),
+    name: described(z.string(), 'The name that they gave; empty once it was removed.', 'Ada'),
+  })
+  .meta({ id: 'ThreadAuthor' })
+
+export const messageSchema = z
+  .object({
+    id: described(z.string(), 'Id of the message.', 'tm_1mk3v8s2kd'),
+    body: described(z.string(), 'What was said: Markdown without HTML, written by a stranger.', SAMPLE_BODY),
+    author: authorSchema,
+    at: time('When.'),
+    edited_at: described(z.iso.datetime().nullable(), 'When its author last changed it.', null),
+  })
+  .meta({ id: 'ThreadMessage' })
+export type ApiMessage = z.infer<typeof messageSchema>
+
+export const threadSchema = z
+  .object({
+    id: described(z.string(), 'Id of the thread.', 'th_1mk3v8s2kd'),
+    page,
+    url: described(z.string(), 'Opens at the place.', 'https://dropway.example/review/my-page?thread=th_1mk3v8s2kd'),
+    state,
+    label: label.nullable(),
+    placement: described(
+      z.enum(PLACEMENTS),
+      'Where it is in the newest version: in the `same` place, `moved` with its text, `changed` where other words stand now, or `gone`.',
+      'same',
+    ),
+    anchor: described(anchorSchema.nullable(), 'What it is about; null for the page.', SAMPLE_ANCHOR),
+    found: described(foundSchema.nullable(), 'What stands there now; null where it is gone, or only scripts show it.', {
+      ...SAMPLE_ANCHOR,
+      file: 'index.html',
+      line: 12,
+    }),
+    preview: described(z.string().nullable(), 'The named preview that it is about; null for what is live.', null),
+    version: described(z.int(), 'Number of the version that it was said about.', 1),
+    resolved_version: described(z.int(), 'Number of the version that mended it.', 2).optional(),
+    resolved_at: time('When it was resolved.').optional(),
+    author: authorSchema,
+    created_at: time('When it was opened.'),
+    messages: described(z.array(messageSchema), 'What was said, the oldest first.'),
+  })
+  .meta({ id: 'Thread' })
+export type ApiThread = z.infer<typeof threadSchema>
+
+export const threadsSchema = z.object({ threads: described(z.array(threadSchema), 'The oldest first.') })
+
+const body = described(
+  z
+    .string()
+    .max(MAX_BODY_CHARS, `write at most ${MAX_BODY_CHARS} characters`)
+    .refine((text) => text.trim() !== '', 'write something'),
+  `What you say, in Markdown; at most ${MAX_BODY_CHARS} characters.`,
+  SAMPLE_BODY,
+)
+
+export const openThreadSchema = z.strictObject({
+  page: described(
+    z
+      .string()
+      .max(MAX_PAGE_CHARS)
+      .refine((text) => pagePathOf(text) !== undefined, 'send the path of a page, such as /about'),
+    'The path of the page.',
+    '/',
+  ),
+  body,
+  anchor: described(
+    z.strictObject({
+      ...anchorFields,
+      prefix: anchorFields.prefix.default(''),
+      suffix: anchorFields.suffix.default(''),
+    }),
+    'What it is about; left out for the page as a whole.',
+    SAMPLE_ANCHOR,
+  )
+    .nullable()
+    .optional(),
+  label: label.nullable().optional(),
+  preview: described(
+    z.string().refine(isPreviewName, 'send the name of a preview'),
+    'The named preview that it is about, instead of what is live.',
+  ).optional(),
+})
+export type OpenThread = z.infer<typeof openThreadSchema>
+
+export const writeMessageSchema = z.strictObject({ body })
+
+export const changeThreadSchema = z
+  .strictObject({ state: state.optional(), label: label.nullable().optional() })
+  .refine((change) => change.state !== undefined || change.label !== undefined, 'send state or label')
+
+/** A field of a publish. */
+export const resolves = described(
+  z.array(z.string().max(60)).max(MAX_THREADS_AT_ONCE),
+  'Threads that this version mends: they are resolved with it.',
+)
+
+const authorOf = (row: Pick<MessageRow, 'author_kind' | 'author_name'>): z.infer<typeof authorSchema> => ({
+  kind: row.author_kind,
+  name: row.author_name,
+})
+
+export function showMessage(row: MessageRow): ApiMessage {
+  return {
+    id: row.id,
+    body: row.body,
+    author: authorOf(row),
+    at: row.created_at.toISOString(),
+    edited_at: row.edited_at?.toISOString() ?? null,
+  }
+}
+
+/** `reviewUrl`: the address of the drop's review page. */
+export function showThreads(
+  threads: readonly ThreadRow[],
+  messages: readonly MessageRow[],
+  reviewUrl: string,
+): ApiThread[] {
+  const ofThread = Map.groupBy(messages, ({ thread_id }) => thread_id)
+  return threads.map((row) => ({
+    id: row.id,
+    page: row.page,
+    url: `${reviewUrl}?thread=${row.id}`,
+    state: row.state,
+    label: row.label,
+    placement: row.placement,
+    anchor: row.anchor,
+    found: row.placement === 'gone' ? null : row.found,
+    preview: row.preview,
+    version: row.version_number,
+    ...(row.resolved_version === null ? {} : { resolved_version: row.resolved_version }),
+    ...(row.resolved_at === null ? {} : { resolved_at: row.resolved_at.toISOString() }),
+    author: authorOf(row),
+    created_at: row.created_at.toISOString(),
+    messages: (ofThread.get(row.id) ?? []).map(showMessage),
+  }))
+}
+
+/** Postgres takes neither U+0000 nor half a surrogate pair. */
+export function storableAnchor<Kind extends Anchor | FoundAnchor>(anchor: Kind): Kind {
+  const { exact, prefix, suffix } = anchor
+  return { ...anchor, exact: storable(exact), prefix: storable(prefix), suffix: storable(suffix) }
+}
