@@ -6,7 +6,7 @@ import type { Command, Context } from '../terminal/command.ts'
 import { compareWithLive, printChanges } from '../content/comparison.ts'
 import { usageError } from '../terminal/failure.ts'
 import type { Site } from '../terminal/json-output.ts'
-import { openProject } from '../content/project.ts'
+import { openProject } from '../content/project/project.ts'
 import { readPublishable } from '../content/publishable.ts'
 import { findSource } from '../content/source.ts'
 

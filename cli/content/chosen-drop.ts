@@ -3,7 +3,7 @@ import { nearestName } from '../../shared/values/nearest-name.ts'
 import type { Arguments, Context } from '../terminal/command.ts'
 import { CliError, exitCodes, usageError } from '../terminal/failure.ts'
 import type { Site } from '../terminal/json-output.ts'
-import { findProjectFolder, openProject, type Project } from './project.ts'
+import { findProjectFolder, openProject, type Project } from './project/project.ts'
 
 /** The project that this folder belongs to: the nearest upwards, or a new one here. */
 export function openNearestProject({

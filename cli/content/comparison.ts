@@ -2,7 +2,7 @@
 import type { Context } from '../terminal/command.ts'
 import type { LocalFile } from './folder.ts'
 import type { Changes } from '../terminal/json-output.ts'
-import type { RememberedDrop } from './project.ts'
+import type { RememberedDrop } from './project/project.ts'
 import { countOf, plain, type Terminal } from '../terminal/terminal.ts'
 import { bytesInWords } from '../../shared/values/sizes.ts'
 

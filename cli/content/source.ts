@@ -5,7 +5,7 @@
 import { stat } from 'node:fs/promises'
 import path from 'node:path'
 import { usageError } from '../terminal/failure.ts'
-import { findProjectFolder } from './project.ts'
+import { findProjectFolder } from './project/project.ts'
 import { fileKindOf, isPageFormat, LANDING_PAGES } from '../../shared/content/upload-kind.ts'
 
 /** Where static-site generators and bundlers put what they build, in the order they are looked for. */

@@ -4,8 +4,8 @@
  * every command as a user has it.
  */
 import { execFileSync } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
-import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { createHash, randomBytes } from 'node:crypto'
+import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openCli, type CallOptions, type CliResult, type Cli, type RunOptions } from '../support/cli.ts'
@@ -244,15 +244,27 @@ test('broken lines: the upload goes on where it stopped', async () => {
   }
 })
 
+/** How much of a file has arrived at the service. */
+async function arrivedBytes(content: Buffer): Promise<number> {
+  const hash = createHash('sha256').update(content).digest('hex')
+  const entries = await readdir(path.join(stack.dataDir, 'uploads'), { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => entry.name.includes(hash))
+  const found = await Promise.all(files.map((entry) => stat(path.join(entry.parentPath, entry.name)).catch(() => null)))
+  return Math.max(0, ...found.map((each) => each?.size ?? 0))
+}
+
 test('a deploy that was killed, started again, sends only the rest', async () => {
   const proxy = await startCuttingProxy(stack.httpsPort)
   try {
     const env = { DROPWAY_URL: `https://localhost:${proxy.port}`, HOME: path.join(cli.folder, 'interrupted') }
-    const folder = await makeFolder({ 'index.html': 'x', 'big.bin': randomBytes(9_000_000) })
+    const big = randomBytes(9_000_000)
+    const folder = await makeFolder({ 'index.html': 'x', 'big.bin': big })
     const stalled = proxy.stallAfter(6_000_000)
     const kill = new AbortController()
     const killed = program(['deploy', folder], { env, signal: kill.signal })
     await stalled
+    // What has left the client may still be on its way, and is lost with the line.
+    await expect.poll(() => arrivedBytes(big)).toBeGreaterThan(4_000_000)
     kill.abort()
     expect([(await killed).code, (await killed).stdout]).toEqual([-1, ''])
     const before = proxy.sent

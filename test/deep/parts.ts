@@ -39,9 +39,15 @@ export const PARTS: readonly Part[] = [
   },
   {
     name: 'states',
-    what: 'every combination of the table of states',
-    minutes: 2,
-    command: vitest('test/acceptance/state-table'),
+    what: 'the table of states: every row, plan and way to act on a drop',
+    minutes: 3,
+    command: vitest('test/deep/state-table'),
+  },
+  {
+    name: 'operations',
+    what: 'starts, stops, kills, backups and restores; every situation of the doctor of domains; 500 publishes, each visited',
+    minutes: 8,
+    command: `npm run test:operations && ${vitest('test/acceptance/domain-doctor', 'test/acceptance/publish-visible')}`,
   },
   {
     name: 'lane',
@@ -59,7 +65,7 @@ export const PARTS: readonly Part[] = [
     name: 'growth',
     what: 'how processor time grows with what strangers send',
     minutes: 6,
-    command: vitest('test/deep/'),
+    command: vitest('test/deep/account-timing', 'test/deep/fuzz', 'test/deep/growth', 'test/deep/pasted-text'),
   },
   {
     name: 'fuzz',

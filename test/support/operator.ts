@@ -1,6 +1,6 @@
 /**
  * An operator who stays: runs the commands of `npm run admin` in one process beside a stack, since loading them takes
- * half a second of a processor each time. The program itself has `acceptance/admin.test.ts`.
+ * half a second of a processor each time. The program itself has `operations/admin.test.ts`.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'

@@ -172,8 +172,9 @@ const rules: readonly {
         (folderOf(from) === 'bench' && folderOf(to) === 'test' && !to.startsWith('test/support/'))),
   },
   {
-    rule: 'acceptance tests know no source file',
-    forbids: ({ from, to, isOwn }) => isOwn && from.startsWith('test/acceptance/') && folderOf(to) !== 'test',
+    rule: 'tests of acceptance and operations know no source file',
+    forbids: ({ from, to, isOwn }) =>
+      isOwn && /^test\/(?:acceptance|operations)\//.test(from) && folderOf(to) !== 'test',
   },
 ]
 

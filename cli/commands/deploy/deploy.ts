@@ -16,7 +16,7 @@ import type { Deployed, GuestLink, Site, Version } from '../../terminal/json-out
 import { fileForm } from '../../service/multipart.ts'
 import { exchangeIdentity } from '../../service/sign-in/workflow.ts'
 import { createProgress } from '../../terminal/progress.ts'
-import { openProject, type Project, type RememberedDrop } from '../../content/project.ts'
+import { openProject, type Project, type RememberedDrop } from '../../content/project/project.ts'
 import { readPublishable, requireFileTaken } from '../../content/publishable.ts'
 import { findSource, type Source } from '../../content/source.ts'
 import { countOf, plain, type Terminal } from '../../terminal/terminal.ts'

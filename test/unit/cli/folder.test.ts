@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
+import { linkSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { readFolder } from '../../../cli/content/folder.ts'
-import { openProject } from '../../../cli/content/project.ts'
+import { openProject } from '../../../cli/content/project/project.ts'
 import { findSource } from '../../../cli/content/source.ts'
 
 let root: string
@@ -114,6 +115,22 @@ test('at every moment of remembering a drop it is linked or found as unfinished,
   await expect(project.remember({ id: 'st_1', slug: 'one' })).rejects.toThrow()
   const again = await openProject(root, 'https://one.example', configDir)
   expect([again.find(), again.unfinished(), again.isLinkedTo('st_1')]).toEqual([undefined, 'one', true])
+})
+
+test('a client that is killed while it notes what it did leaves the old note or the new one', async () => {
+  const project = await openProject(root, 'https://one.example', configDir)
+  project.link('st_old')
+  const [note] = readdirSync(path.join(configDir, 'links'))
+  // Whoever holds the old file goes on reading the old note: it was replaced, not emptied and written anew.
+  const old = path.join(configDir, 'old')
+  linkSync(path.join(configDir, 'links', note!), old)
+  writeFileSync(path.join(configDir, 'links', `${note}.2147483646`), '{"id"')
+  project.link('st_new')
+  expect([readFileSync(old, 'utf8'), readdirSync(path.join(configDir, 'links'))]).toEqual([
+    expect.stringContaining('st_old'),
+    [note],
+  ])
+  expect((await openProject(root, 'https://one.example', configDir)).isLinkedTo('st_new')).toBe(true)
 })
 
 test('the project file remembers folders and files apart, and per service', async () => {

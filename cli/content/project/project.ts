@@ -2,11 +2,12 @@
  * `.dropway.json`: which drop a folder or a page belongs to. Meant to be committed; holds no secrets. Since anyone may
  * have written it, what it says is a proposal until this person has linked the folder on this machine, see links.ts.
  */
-import { type Dirent, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { CliError, exitCodes } from '../terminal/failure.ts'
+import { CliError, exitCodes } from '../../terminal/failure.ts'
 import { openLinks } from './links.ts'
+import { removeLeftovers, replaceFile } from './replaced-file.ts'
 
 const FILE = '.dropway.json'
 
@@ -63,7 +64,7 @@ function speaksOfFolder(file: string): boolean {
 
 export async function openProject(folder: string, service: string, configDir: string): Promise<Project> {
   const file = path.join(folder, FILE)
-  removeLeftovers(folder)
+  removeLeftovers(folder, FILE)
   let content = await read(file)
   if (content.service !== service) content = { service }
   const files = new Map(Object.entries(content.files ?? {}))
@@ -78,7 +79,7 @@ export async function openProject(folder: string, service: string, configDir: st
       ...(drop ? { drop } : {}),
       ...(files.size > 0 ? { files: Object.fromEntries(files) } : {}),
     }
-    replace(file, `${JSON.stringify(next, null, 2)}\n`)
+    replaceFile(file, `${JSON.stringify(next, null, 2)}\n`)
   }
 
   return {
@@ -104,50 +105,6 @@ export async function openProject(folder: string, service: string, configDir: st
       if (known !== undefined) save()
       return known
     },
-  }
-}
-
-/**
- * A process that is killed in between leaves the old file or the new one. Nothing else runs between the two steps, so
- * that Ctrl-C finds no temporary file.
- */
-function replace(file: string, text: string): void {
-  if (existsSync(file) && readFileSync(file, 'utf8') === text) return
-  const temporary = `${file}.${process.pid}`
-  try {
-    writeFileSync(temporary, text)
-    renameSync(temporary, file)
-  } catch (error) {
-    rmSync(temporary, { force: true })
-    throw error
-  }
-}
-
-/** What clients that were killed between the two steps of `replace` have left. */
-function removeLeftovers(folder: string): void {
-  for (const entry of entriesOf(folder)) {
-    const pid = LEFTOVER.exec(entry.name)?.[1]
-    if (pid !== undefined && entry.isFile() && !isRunning(Number(pid)))
-      rmSync(path.join(folder, entry.name), { force: true })
-  }
-}
-
-/** Nothing where the folder cannot be read: that is told by whoever needs what is in it. */
-function entriesOf(folder: string): Dirent[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true })
-  } catch {
-    return []
-  }
-}
-
-const LEFTOVER = /^\.dropway\.json\.(\d{1,10})$/
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
 

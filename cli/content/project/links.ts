@@ -4,9 +4,10 @@
  * One small file per folder or page, so that two clients never write the same one.
  */
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
 import path from 'node:path'
+import { removeLeftovers, replaceFile } from './replaced-file.ts'
 
 interface FolderLink {
   /** The drop that the person published to, chose, or said yes to. */
@@ -40,9 +41,11 @@ export async function openLinks(configDir: string, service: string, folder: stri
       }
     },
     write(link, name) {
+      const file = fileOf(name)
       try {
-        mkdirSync(path.dirname(fileOf(name)), { recursive: true, mode: 0o700 })
-        writeFileSync(fileOf(name), `${JSON.stringify({ service, folder: place, name, ...link })}\n`, { mode: 0o600 })
+        mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
+        removeLeftovers(path.dirname(file), path.basename(file))
+        replaceFile(file, `${JSON.stringify({ service, folder: place, name, ...link })}\n`, 0o600)
       } catch (error) {
         if (!['EACCES', 'EROFS', 'EPERM', 'ENOSPC'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
       }

@@ -1,0 +1,34 @@
+/** How test files are run, whichever command runs them. */
+import { configDefaults, type ViteUserConfig } from 'vitest/config'
+import { LongFirst } from './durations.ts'
+import { filesInNeedOf, missingPackages } from './programs.ts'
+
+const ROOT = new URL('../../', import.meta.url).pathname
+
+/** Files in need of a program that is missing are left out: `pretest` has tried to install it, and has told which. */
+export function settingsFor(files: readonly string[]): NonNullable<ViteUserConfig['test']> {
+  const skipped = filesInNeedOf(missingPackages(), files, ROOT)
+  return {
+    include: [...files],
+    exclude: [...configDefaults.exclude, ...skipped.keys()],
+    globalSetup: 'test/support/global-setup.ts',
+    setupFiles: ['test/support/seeded.ts'],
+    pool: 'forks',
+    // Files leave nothing behind in their process, and the next need not load everything again.
+    isolate: false,
+    // Most files wait for sockets and processes, so a few more than there are cores keep two cores busy.
+    maxWorkers: 4,
+    sequence: { sequencer: LongFirst },
+    // Patience on a busy machine, not an expectation: only what hangs meets it.
+    testTimeout: 180_000,
+    hookTimeout: 240_000,
+    teardownTimeout: 30_000,
+    // A poll ends as soon as it is met.
+    expect: { poll: { timeout: 60_000 } },
+    reporters: [
+      'default',
+      './test/support/durations-reporter.ts',
+      ...(process.env['CI'] ? ['./test/support/plain-reporter.ts'] : []),
+    ],
+  }
+}
