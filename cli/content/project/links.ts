@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
 import path from 'node:path'
-import { removeLeftovers, replaceFile } from './replaced-file.ts'
+import { removeLeftovers, keepFile } from './kept-file.ts'
 
 interface FolderLink {
   /** The drop that the person published to, chose, or said yes to. */
@@ -45,7 +45,7 @@ export async function openLinks(configDir: string, service: string, folder: stri
       try {
         mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
         removeLeftovers(path.dirname(file), path.basename(file))
-        replaceFile(file, `${JSON.stringify({ service, folder: place, name, ...link })}\n`, 0o600)
+        keepFile(file, `${JSON.stringify({ service, folder: place, name, ...link })}\n`, 0o600)
       } catch (error) {
         if (!['EACCES', 'EROFS', 'EPERM', 'ENOSPC'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
       }

@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { CliError, exitCodes } from '../../terminal/failure.ts'
 import { openLinks } from './links.ts'
-import { removeLeftovers, replaceFile } from './replaced-file.ts'
+import { removeLeftovers, keepFile } from './kept-file.ts'
 
 const FILE = '.dropway.json'
 
@@ -79,7 +79,7 @@ export async function openProject(folder: string, service: string, configDir: st
       ...(drop ? { drop } : {}),
       ...(files.size > 0 ? { files: Object.fromEntries(files) } : {}),
     }
-    replaceFile(file, `${JSON.stringify(next, null, 2)}\n`)
+    keepFile(file, `${JSON.stringify(next, null, 2)}\n`)
   }
 
   return {

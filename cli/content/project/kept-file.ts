@@ -3,7 +3,7 @@ import { type Dirent, existsSync, readdirSync, readFileSync, renameSync, rmSync,
 import path from 'node:path'
 
 /** Nothing else runs between the two steps, so that Ctrl-C finds no temporary file. */
-export function replaceFile(file: string, text: string, mode = 0o666): void {
+export function keepFile(file: string, text: string, mode = 0o666): void {
   if (existsSync(file) && readFileSync(file, 'utf8') === text) return
   const temporary = `${file}.${process.pid}`
   try {
@@ -15,7 +15,7 @@ export function replaceFile(file: string, text: string, mode = 0o666): void {
   }
 }
 
-/** Removes what clients that were killed between the two steps of `replaceFile` have left beside files of this name. */
+/** Removes what clients that were killed between the two steps of `keepFile` have left beside files of this name. */
 export function removeLeftovers(folder: string, name: string): void {
   for (const entry of entriesOf(folder)) {
     const pid = entry.name.startsWith(`${name}.`) ? entry.name.slice(name.length + 1) : ''
