@@ -1,5 +1,6 @@
 /**
- * Keeps every wanted custom domain in possession of a certificate. Runs in the primary process of each edge.
+ * Keeps every wanted custom domain, and the service's own names where they are ours to get, in possession of a
+ * certificate. Runs in the primary process of each edge.
  *
  *   a domain is announced ─┐
  *   every `tickMs` ────────┴▶ due? ─▶ lock ─▶ still wanted? still due? may we try? ─▶ obtain ─▶ store, fenced
@@ -11,9 +12,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { certificateFacts, type CertificateBundle } from '../shared/certificates/bundle.ts'
+import { OWN_ORGANISATION } from '../shared/certificates/own-names.ts'
 import type { FailureReason } from '../shared/certificates/retry.ts'
 import { SECOND_MS, type Clock } from '../shared/running/clock.ts'
 import type { Log } from '../shared/running/log.ts'
+import type { DomainWish } from '../shared/redis/stream.ts'
 import type { Secrets } from '../shared/secrets/secrets.ts'
 import type { OrderBudget } from './orders/order-budget.ts'
 import { acquireOrderLock, type OrderLock } from './orders/order-lock.ts'
@@ -32,6 +35,7 @@ import { IssueError, type CertificateSource } from './source.ts'
 import { createCertificateStore, type CertificateStore } from './store.ts'
 
 const DEFAULT_TICK_MS = 10 * SECOND_MS
+const BEGIN_AGAIN_MS = 300
 /** A CA answers slowly, not in parallel for free; a burst of new domains must not take all sockets. */
 const MAX_ORDERS_AT_ONCE = 8
 const MAX_QUESTIONS_PER_TICK = 20
@@ -56,6 +60,8 @@ export interface IssuerDependencies {
   readonly clock: Clock
   readonly log: Log
   readonly source: CertificateSource
+  /** Names of the service that are wanted whatever Redis says (own-names.ts). */
+  readonly ownNames?: readonly string[]
   /** Where the source limits orders. */
   readonly budget?: OrderBudget | undefined
   readonly events?: CertificateEvents
@@ -74,6 +80,9 @@ export interface Issuer {
   /** One look at everything; also what the timer does. */
   tick(): Promise<void>
 }
+
+/** The service's own names are never given up. */
+const OWN_WISH: DomainWish = { wanted: true, organisation: OWN_ORGANISATION }
 
 const ownFailure: Pick<IssueError, 'reason' | 'problem' | 'retryAfterMs' | 'hasAnswered'> = {
   reason: 'internal',
@@ -104,6 +113,8 @@ class CertificateIssuer implements Issuer {
   readonly #waiting: string[] = []
   /** Names for which there was no room in the budget, and from when on there is. */
   readonly #postponed = new Map<string, number>()
+  /** Whoever starts an edge may have mended what stood in the way of the service's own names. */
+  #isBeginning = true
   #isStopped = true
   #timer: NodeJS.Timeout | undefined
   #surveying: Promise<void> | undefined
@@ -145,11 +156,19 @@ class CertificateIssuer implements Issuer {
 
   tick(): Promise<void> {
     this.#surveying ??= this.#survey()
-      .catch((error: unknown) => this.#log.debug({ err: error }, 'certificates could not be looked over; later again'))
+      .catch((error: unknown) => {
+        this.#log.debug({ err: error }, 'certificates could not be looked over; later again')
+        // Redis is not connected yet when an edge starts.
+        if (this.#isBeginning && !this.#isStopped) setTimeout(() => void this.tick(), BEGIN_AGAIN_MS).unref()
+      })
       .finally(() => {
         this.#surveying = undefined
       })
     return this.#surveying
+  }
+
+  #isOwn(name: string): boolean {
+    return this.#deps.ownNames?.includes(name) === true
   }
 
   #isDue(name: string, { lifetime, advice }: Known): boolean {
@@ -189,7 +208,7 @@ class CertificateIssuer implements Issuer {
     const lock = await acquireOrderLock(this.#deps.redis, name, this.#deps.lockTtlMs)
     if (!lock) return
     try {
-      const { wanted, organisation } = await this.#store.domain(name)
+      const { wanted, organisation } = this.#isOwn(name) ? OWN_WISH : await this.#store.domain(name)
       if (wanted) await this.#provide(name, lock, organisation)
       else await this.#giveUp(name, lock)
     } finally {
@@ -272,6 +291,11 @@ class CertificateIssuer implements Issuer {
 
   async #survey(): Promise<void> {
     const domains = await this.#store.domains()
+    for (const name of this.#deps.ownNames ?? []) {
+      domains.set(name, OWN_WISH)
+      if (this.#isBeginning) await this.#hurry(name)
+    }
+    this.#isBeginning = false
     const retries = await this.#store.retryStates()
     let fewestDaysLeft: number | undefined
     let wantedCount = 0
@@ -325,8 +349,12 @@ class CertificateIssuer implements Issuer {
   }
 
   async #announced(name: string): Promise<void> {
+    await this.#hurry(name)
+    this.#work(name)
+  }
+
+  async #hurry(name: string): Promise<void> {
     const retry = await this.#store.retryState(name)
     if (retry) await this.#store.saveRetryState(name, hurried(retry, this.#clock.now()))
-    this.#work(name)
   }
 }

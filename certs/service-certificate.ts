@@ -1,6 +1,7 @@
 /**
  * The certificate of the service's own names: the dashboard's host, `{sites_domain}` and `*.{sites_domain}`.
- * From files when the operator bought one, re-read when they change; else from the local CA, renewed before it ends.
+ * From files when the operator bought one, re-read when they change; as the issuer got it by dns-01, where that is set
+ * up; else from the local CA, renewed before it ends.
  */
 import { X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
@@ -11,7 +12,7 @@ import type { Log } from '../shared/running/log.ts'
 import type { CertificateBundle } from '../shared/certificates/bundle.ts'
 import type { LocalCa } from './local/local-ca.ts'
 
-/** How soon a replaced file is served. */
+/** How soon a replaced file, or a certificate that has arrived, is served. */
 const FILE_POLL_MS = 2 * SECOND_MS
 /** The local CA's leaf lives for months; this only must happen before it ends. */
 const RENEWAL_POLL_MS = HOUR_MS
@@ -24,6 +25,13 @@ export interface ServiceNames {
 export type ServiceCertificateSource =
   | { readonly kind: 'files'; readonly certFile: string; readonly keyFile: string }
   | { readonly kind: 'local-ca'; readonly ca: LocalCa }
+  | {
+      readonly kind: 'issued'
+      /** The wildcard's, from the local replica; undefined while there is none. Called often, so it must cost little. */
+      readonly read: () => CertificateBundle | undefined
+      /** Its leaf is shown until the first certificate is there, so that the service can be reached at all. */
+      readonly ca: LocalCa
+    }
 
 export interface ServiceCertificate {
   current(): CertificateBundle
@@ -42,7 +50,16 @@ export interface ServiceCertificateOptions {
 
 export function openServiceCertificate(options: ServiceCertificateOptions): ServiceCertificate {
   const { source } = options
-  return source.kind === 'files' ? fromFiles(source, options) : fromLocalCa(source.ca, options)
+  switch (source.kind) {
+    case 'files':
+      return fromFiles(source, options)
+    case 'issued':
+      return fromIssuer(source, options)
+    case 'local-ca':
+      return fromLocalCa(source.ca, options)
+    default:
+      return source satisfies never
+  }
 }
 
 /** Every name that the service certificate stands for. */
@@ -53,7 +70,10 @@ export function serviceCertificateNames({ serviceHost, sitesDomain }: ServiceNam
   return [...names]
 }
 
-function fromLocalCa(ca: LocalCa, { names, log }: ServiceCertificateOptions): ServiceCertificate {
+function fromLocalCa(
+  ca: LocalCa,
+  { names, log }: Pick<ServiceCertificateOptions, 'names' | 'log'>,
+): ServiceCertificate {
   const all = serviceCertificateNames(names)
   const current = (): CertificateBundle => ca.serviceCertificate(all)
   return {
@@ -61,6 +81,15 @@ function fromLocalCa(ca: LocalCa, { names, log }: ServiceCertificateOptions): Se
     mint: mintFor(ca, names),
     watch: (onChange) => poll(RENEWAL_POLL_MS, current, onChange, log),
   }
+}
+
+function fromIssuer(
+  { read, ca }: Extract<ServiceCertificateSource, { kind: 'issued' }>,
+  { names, log }: ServiceCertificateOptions,
+): ServiceCertificate {
+  const standIn = fromLocalCa(ca, { names, log })
+  const current = (): CertificateBundle => read() ?? standIn.current()
+  return { current, mint: undefined, watch: (onChange) => poll(FILE_POLL_MS, current, onChange, log) }
 }
 
 /**

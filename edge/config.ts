@@ -1,6 +1,7 @@
 /** Settings of the edge, read once. */
 import { availableParallelism } from 'node:os'
 import path from 'node:path'
+import { readDns01, type Dns01Settings } from '../certs/dns/settings.ts'
 import { readBlobStore } from '../shared/blobs/location.ts'
 import { EnvReader, type Env } from '../shared/settings/env.ts'
 import { readRedisUrl } from '../shared/redis/url.ts'
@@ -33,6 +34,8 @@ export interface EdgeConfig extends SharedSettings {
   readonly acmeDirectoryUrl: string | undefined
   readonly acmeEmail: string | undefined
   readonly acmeCaFile: string | undefined
+  /** How the service's own names are proven to the CA; undefined: their certificate is a file, or the local CA's. */
+  readonly dns01: Dns01Settings | undefined
 }
 
 /** Per visitor network (an IPv4 address, an IPv6 /64) and per worker. */
@@ -69,6 +72,7 @@ export function readEdgeConfig(environment: Env): EdgeConfig {
     acmeDirectoryUrl: env.url('ACME_DIRECTORY_URL', ['https']),
     acmeEmail: env.optional('ACME_EMAIL'),
     acmeCaFile: env.file('ACME_CA_FILE'),
+    dns01: readOwnProofs(env, environment, shared.sitesDomain),
   })
 }
 
@@ -77,6 +81,19 @@ function wildcardFiles(env: EnvReader): Pick<EdgeConfig, 'sitesCertFile' | 'site
   const isHalf = (env.optional('SITES_CERT_FILE') === undefined) !== (env.optional('SITES_KEY_FILE') === undefined)
   if (isHalf) env.problem('SITES_CERT_FILE and SITES_KEY_FILE must be set together', undefined)
   return { sitesCertFile: env.file('SITES_CERT_FILE'), sitesKeyFile: env.file('SITES_KEY_FILE') }
+}
+
+/** A certificate that no one orders, or that is there twice, would be found out when visitors see a warning. */
+function readOwnProofs(env: EnvReader, environment: Env, sitesDomain: string): Dns01Settings | undefined {
+  const dns01 = readDns01(env, environment)
+  if (dns01 === undefined) return undefined
+  if (env.optional('ACME_DIRECTORY_URL') === undefined)
+    env.problem('DNS01 needs ACME_DIRECTORY_URL: the authority that shall be shown the proof', undefined)
+  if (env.optional('SITES_CERT_FILE') !== undefined)
+    env.problem('DNS01 and SITES_CERT_FILE both bring the wildcard certificate: set one of them', undefined)
+  if (!sitesDomain.includes('.'))
+    env.problem(`DNS01 needs a SITES_DOMAIN for which an authority may sign, not "${sitesDomain}"`, undefined)
+  return dns01
 }
 
 function controlUrls(env: EnvReader, controlPort: number): [string, ...string[]] {

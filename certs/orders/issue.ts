@@ -1,7 +1,7 @@
 /**
  * One order at an ACME CA (RFC 8555), from the account to the chain:
  *   1. the CA must answer at all, else nothing is counted against the name
- *   2. order → authorization → http-01 token announced on every edge → the CA is told → it has looked
+ *   2. order → authorizations → every proof is shown, over HTTP or in the DNS → the CA is told → it has looked
  *   3. a fresh P-256 key signs the request, the chain is fetched
  */
 import { readFileSync } from 'node:fs'
@@ -9,18 +9,18 @@ import { Agent } from 'node:https'
 import acme from 'acme-client'
 import type { Redis } from 'ioredis'
 import type { CertificateBundle } from '../../shared/certificates/bundle.ts'
-import { announceChallenge, withdrawChallenge } from '../../shared/certificates/challenges.ts'
+import { certifiedNames } from '../../shared/certificates/own-names.ts'
 import { SECOND_MS, systemClock, type Clock } from '../../shared/running/clock.ts'
 import type { Secrets } from '../../shared/secrets/secrets.ts'
+import type { Dns01 } from '../dns/dns01.ts'
 import { forgetRegistration, openAccount } from './account.ts'
+import { createDnsProver, createHttpProver, type OpenChallenge, type Prover } from './provers.ts'
 import { parseRetryAfter, renewalId, renewalInfoSchema, type RenewalAdvice } from './renewal-info.ts'
 import { IssueError, type CertificateSource } from '../source.ts'
 
 const REQUEST_TIMEOUT_MS = 15 * SECOND_MS
 /** How the CA's word is awaited: from 250 ms apart to 4 s apart, about a minute in all. */
 const BACKOFF = { backoffAttempts: 20, backoffMin: 250, backoffMax: 4000 }
-/** An edge that hangs for longer loses its place in the list of live edges, or the order fails and is tried again. */
-const WAIT_FOR_EDGES_MS = 10 * SECOND_MS
 /** A CA may hand out a used nonce many times in a row when several edges ask at once. */
 const MAX_BAD_NONCE_RETRIES = 30
 /** RFC 5280 §5.3.1 cessationOfOperation. */
@@ -38,13 +38,30 @@ export interface AcmeSourceDependencies {
   readonly secrets: Secrets
   readonly clock: Clock
   readonly acme: AcmeSettings
+  /** How the service's own names are proven by DNS, and which they are; undefined where that is not set up. */
+  readonly dns?: { readonly client: Dns01; readonly names: readonly string[] } | undefined
 }
 
 type Order = Awaited<ReturnType<acme.Client['createOrder']>>
+type Challenge = Awaited<ReturnType<acme.Client['getAuthorizations']>>[number]['challenges'][number]
 
-export function createAcmeSource({ redis, secrets, clock, acme: settings }: AcmeSourceDependencies): CertificateSource {
+export function createAcmeSource({
+  redis,
+  secrets,
+  clock,
+  acme: settings,
+  dns,
+}: AcmeSourceDependencies): CertificateSource {
   configureTransport(settings.caFile)
   let client: acme.Client | undefined
+  const http = createHttpProver(redis)
+
+  /** Only a wildcard must be proven by DNS; a host of ours whose zone is not the operator's to change is not. */
+  async function proverOf(name: string): Promise<Prover> {
+    if (!dns?.names.includes(name)) return http
+    const isByDns = name.startsWith('*.') || (await dns.client.covers(name))
+    return isByDns ? createDnsProver(dns.client) : http
+  }
 
   async function openClient(): Promise<acme.Client> {
     if (client) return client
@@ -66,31 +83,14 @@ export function createAcmeSource({ redis, secrets, clock, acme: settings }: Acme
 
   async function order(name: string, replaces: string | undefined): Promise<CertificateBundle> {
     const ca = await openClient()
-    const placed = await placeOrder(ca, name, replaces)
-    await authorize(ca, placed, name)
+    const names = certifiedNames(name)
+    const prover = await proverOf(name)
+    const placed = await placeOrder(ca, names, replaces)
+    await authorize(ca, placed, prover)
     const key = await acme.crypto.createPrivateEcdsaKey('P-256')
-    const [, request] = await acme.crypto.createCsr({ altNames: [name] }, key)
+    const [, request] = await acme.crypto.createCsr({ altNames: names }, key)
     const finalized = await ca.finalizeOrder(placed, request)
     return { cert: await ca.getCertificate(finalized), key: key.toString() }
-  }
-
-  async function authorize(ca: acme.Client, placed: Order, name: string): Promise<void> {
-    for (const authorization of await ca.getAuthorizations(placed)) {
-      if (authorization.status === 'valid') continue
-      const challenge = authorization.challenges.find(({ type }) => type === 'http-01')
-      if (!challenge) throw new IssueError('ca_refused', `the CA offers no http-01 challenge for ${name}`)
-      try {
-        const answer = await ca.getChallengeKeyAuthorization(challenge)
-        if (!(await announceChallenge(redis, challenge.token, answer, WAIT_FOR_EDGES_MS)))
-          throw new Error('some edge does not answer the challenge yet')
-        await ca.completeChallenge(challenge)
-        await ca.waitForValidStatus(challenge)
-      } catch (error) {
-        throw (await challengeFailure(ca, placed)) ?? error
-      } finally {
-        await withdrawChallenge(redis, challenge.token).catch(() => {})
-      }
-    }
   }
 
   return {
@@ -112,6 +112,31 @@ export function createAcmeSource({ redis, secrets, clock, acme: settings }: Acme
       await ca.revokeCertificate(cert, { reason: REASON_CESSATION })
     },
     renewalAdvice: ({ cert }) => readRenewalInfo(settings.directoryUrl, cert, clock),
+  }
+}
+
+/** All proofs of an order are there before the CA is told of the first: a resolver may keep what it has read. */
+async function authorize(ca: acme.Client, placed: Order, prover: Prover): Promise<void> {
+  const asked: { challenge: Challenge; open: OpenChallenge }[] = []
+  for (const { status, identifier, challenges } of await ca.getAuthorizations(placed)) {
+    if (status === 'valid') continue
+    const challenge = challenges.find(({ type }) => type === prover.type)
+    if (!challenge)
+      throw new IssueError('ca_refused', `the CA offers no ${prover.type} challenge for ${identifier.value}`)
+    const answer = await ca.getChallengeKeyAuthorization(challenge)
+    asked.push({ challenge, open: { host: identifier.value, token: challenge.token, answer } })
+  }
+  const open = asked.map((one) => one.open)
+  try {
+    await prover.announce(open)
+    for (const { challenge } of asked) {
+      await ca.completeChallenge(challenge)
+      await ca.waitForValidStatus(challenge)
+    }
+  } catch (error) {
+    throw (await challengeFailure(ca, placed)) ?? error
+  } finally {
+    await prover.withdraw(open).catch(() => {})
   }
 }
 
@@ -189,8 +214,9 @@ async function requireDirectory(url: string): Promise<Directory> {
 }
 
 /** With the word that it replaces another (RFC 9773 §5); a CA may refuse that, not having issued the other one. */
-async function placeOrder(ca: acme.Client, name: string, replaces: string | undefined): Promise<Order> {
-  const wish: Parameters<acme.Client['createOrder']>[0] = { identifiers: [{ type: 'dns', value: name }] }
+async function placeOrder(ca: acme.Client, names: readonly string[], replaces: string | undefined): Promise<Order> {
+  const identifiers = names.map((value) => ({ type: 'dns', value }))
+  const wish: Parameters<acme.Client['createOrder']>[0] = { identifiers }
   if (replaces === undefined) return ca.createOrder(wish)
   try {
     return await ca.createOrder({ ...wish, replaces } as typeof wish)

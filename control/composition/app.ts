@@ -8,7 +8,10 @@ import { createDashboard } from '../doors/dashboard/dashboard.ts'
 import { migrate } from '../ground/database/migrate.ts'
 import { createDatabaseWatch } from '../ground/database/watch.ts'
 import { createHttpServer } from '../ground/http/server/server.ts'
-import { createMetrics } from '../ground/metrics.ts'
+import { createJobRecords } from '../ground/watching/job-records.ts'
+import { createMetrics } from '../ground/watching/metrics.ts'
+import { createRequestCounts } from '../ground/watching/request-counts.ts'
+import { composeFigures } from './figures.ts'
 import type { ControlOptions } from './ground.ts'
 import { composeJobs } from './jobs.ts'
 import { allRoutes } from './routes.ts'
@@ -31,8 +34,10 @@ export interface App {
 
 export function createApp(options: AppOptions): App {
   const { config, clock, log } = options
-  const metrics = createMetrics()
   const services = createServices(options)
+  const counts = createRequestCounts()
+  const records = createJobRecords(clock)
+  const metrics = createMetrics(composeFigures(services, counts, records))
   const dashboard = createDashboard(services)
   const databaseWatch = createDatabaseWatch({
     url: config.databaseUrl,
@@ -46,12 +51,13 @@ export function createApp(options: AppOptions): App {
     trustedProxies: config.trustedProxies,
     serviceHost: config.serviceHost,
     onRequest: options.onRequest,
+    counts,
     guard: databaseWatch.guard,
     trouble: databaseWatch.trouble,
     notFound: dashboard.notFound,
     errorPage: dashboard.errorPage,
   })
-  const jobs = composeJobs(services)
+  const jobs = composeJobs(services, records)
   let stopSaying: () => void = () => {}
   return {
     services,

@@ -4,6 +4,7 @@ import { foldViews, forgetBatches } from '../drops/sites/view-counts.ts'
 import { sweepLists } from '../drops/viewers/lists.ts'
 import { foldVisits } from '../drops/visiting/visits.ts'
 import { createJobs, type Job, type Jobs } from '../ground/jobs.ts'
+import type { JobRecords } from '../ground/watching/job-records.ts'
 import type { Services } from './services.ts'
 
 /** These pass whole tables for what is refused anyway, by its time, when it is presented. */
@@ -18,7 +19,7 @@ const MAX_VIEWS_INTERVAL_MS = 5000
 const MAX_COMPRESSION_INTERVAL_MS = 5000
 
 /** Loops that do not wait for each other. */
-export function composeJobs(services: Services): Jobs[] {
+export function composeJobs(services: Services, records: JobRecords): Jobs[] {
   const { config, log, sql, redis, versions } = services
   const intervalMs = config.jobIntervalMs
   const views: Job = { name: 'views', run: () => foldViews({ sql, redis }) }
@@ -26,13 +27,13 @@ export function composeJobs(services: Services): Jobs[] {
   const compression: Job = { name: 'compression', run: (stopping) => versions.compressDue(stopping) }
   const refinement: Job = { name: 'refinement', run: (stopping) => versions.refineDue(stopping) }
   return [
-    createJobs({ jobs: sweeps(services), intervalMs, log }),
+    createJobs({ jobs: sweeps(services, records), intervalMs, log, records }),
     // Visitors wait for what is not compressed yet.
-    createJobs({ jobs: [compression], intervalMs: Math.min(intervalMs, MAX_COMPRESSION_INTERVAL_MS), log }),
+    createJobs({ jobs: [compression], intervalMs: Math.min(intervalMs, MAX_COMPRESSION_INTERVAL_MS), log, records }),
     // Takes as long as there is something to compress harder.
-    createJobs({ jobs: [refinement], intervalMs, log }),
+    createJobs({ jobs: [refinement], intervalMs, log, records }),
     // Short, and looked at by people.
-    createJobs({ jobs: [views, visits], intervalMs: Math.min(intervalMs, MAX_VIEWS_INTERVAL_MS), log }),
+    createJobs({ jobs: [views, visits], intervalMs: Math.min(intervalMs, MAX_VIEWS_INTERVAL_MS), log, records }),
   ]
 }
 
@@ -41,13 +42,14 @@ async function sweepFactors({ factors, passkeys }: Pick<Services, 'factors' | 'p
   await passkeys.sweep()
 }
 
-function sweeps(services: Services): Job[] {
+function sweeps(services: Services, records: JobRecords): Job[] {
   const { sql, clock, log } = services
   return [
     {
       name: 'lifecycle',
       async run() {
         const { held } = await services.lifecycle.run()
+        records.holds('lifecycle', held)
         if (held > 0)
           log.warn({ drops: held }, 'so many drops are due to be removed that none is; see "admin run-lifecycle --all"')
       },

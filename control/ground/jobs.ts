@@ -3,7 +3,9 @@
  * its own. A failing job is logged and tried again next time.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { SECOND_MS } from '../../shared/running/clock.ts'
 import type { Log } from '../../shared/running/log.ts'
+import type { JobRecords } from './watching/job-records.ts'
 
 export interface Job {
   readonly name: string
@@ -23,10 +25,13 @@ export function createJobs({
   jobs,
   intervalMs,
   log,
+  records,
 }: {
   readonly jobs: readonly Job[]
   readonly intervalMs: number
   readonly log: Log
+  /** What came of each run, for monitors. */
+  readonly records?: JobRecords
 }): Jobs {
   const stopping = new AbortController()
   let loop: Promise<void> = Promise.resolve()
@@ -42,9 +47,14 @@ export function createJobs({
     for (const job of jobs.filter(isDue)) {
       if (stopping.signal.aborted) return
       startedAt.set(job, performance.now())
-      await job
-        .run(stopping.signal)
-        .catch((error: unknown) => log.warn({ err: error, job: job.name }, 'job failed; it runs again'))
+      const began = performance.now()
+      try {
+        await job.run(stopping.signal)
+        records?.succeeded(job.name, (performance.now() - began) / SECOND_MS)
+      } catch (error) {
+        records?.failed(job.name)
+        log.warn({ err: error, job: job.name }, 'job failed; it runs again')
+      }
     }
   }
 
@@ -57,6 +67,7 @@ export function createJobs({
 
   return {
     start(): void {
+      for (const { name, atMostEveryMs = 0 } of jobs) records?.expect(name, Math.max(intervalMs, atMostEveryMs))
       loop = runForEver()
     },
     async stop(): Promise<void> {

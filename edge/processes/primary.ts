@@ -8,10 +8,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { createCertificateCounters } from '../../certs/counters.ts'
 import { openLocalCa } from '../../certs/local/local-ca.ts'
+import type { AcmeSourceDependencies } from '../../certs/orders/issue.ts'
 import { createOrderBudget } from '../../certs/orders/order-budget.ts'
 import { createIssuer, type CertificateEvents, type Issuer } from '../../certs/renew.ts'
 import { createLocalSource, type CertificateSource } from '../../certs/source.ts'
 import { openBlobStore } from '../../shared/blobs/open.ts'
+import { ownCertificates } from '../../shared/certificates/own-names.ts'
 import { systemClock } from '../../shared/running/clock.ts'
 import { newId } from '../../shared/contracts/ids.ts'
 import { edgeIdOf } from '../../shared/contracts/live-edges.ts'
@@ -214,7 +216,8 @@ async function startIssuer(config: EdgeConfig, redis: Redis, log: Log, events: C
   const source = await certificateSource(config, redis, secrets)
   // The local CA takes any number of orders.
   const budget = config.acmeDirectoryUrl === undefined ? undefined : createOrderBudget(redis, systemClock)
-  const issuer = createIssuer({ redis, secrets, clock: systemClock, log, source, budget, events })
+  const ownNames = config.dns01 === undefined ? [] : ownCertificates(config)
+  const issuer = createIssuer({ redis, secrets, clock: systemClock, log, source, budget, events, ownNames })
   issuer.start()
   return issuer
 }
@@ -224,7 +227,14 @@ async function certificateSource(config: EdgeConfig, redis: Redis, secrets: Secr
   if (directoryUrl === undefined) return createLocalSource(openLocalCa(config.dataDir, systemClock))
   // The ACME client takes a third of a second to load; an edge with a local CA never needs it.
   const { createAcmeSource } = await import('../../certs/orders/issue.ts')
-  return createAcmeSource({ redis, secrets, clock: systemClock, acme: { directoryUrl, email, caFile } })
+  const acme = { directoryUrl, email, caFile }
+  return createAcmeSource({ redis, secrets, clock: systemClock, acme, dns: await ownProofs(config) })
+}
+
+async function ownProofs(config: EdgeConfig): Promise<AcmeSourceDependencies['dns']> {
+  if (config.dns01 === undefined) return undefined
+  const { createDns01 } = await import('../../certs/dns/dns01.ts')
+  return { client: createDns01(config.dns01), names: ownCertificates(config) }
 }
 
 /** An entry that was removed asks for nothing. */

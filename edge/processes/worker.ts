@@ -3,7 +3,8 @@ import { createCertificateIndex, type CertificateIndex } from '../../certs/certi
 import { openLocalCa } from '../../certs/local/local-ca.ts'
 import { openServiceCertificate, type ServiceCertificate } from '../../certs/service-certificate.ts'
 import { openBlobStore } from '../../shared/blobs/open.ts'
-import { openBundle } from '../../shared/certificates/bundle.ts'
+import { openBundle, type CertificateBundle } from '../../shared/certificates/bundle.ts'
+import { ownCertificates, wildcardOfSites } from '../../shared/certificates/own-names.ts'
 import { systemClock } from '../../shared/running/clock.ts'
 import { createLog, type Log } from '../../shared/running/log.ts'
 import { createProofOfWork } from '../../shared/secrets/proof-of-work.ts'
@@ -89,8 +90,9 @@ function assemble(config: EdgeConfig, log: Log): Parts {
   const visits = createVisits()
   const requestLog = createRequestLog({ log, sample: config.accessLogSample })
   const limits = createNetworkLimits(config.limits)
-  const service = serviceCertificate(config, log)
-  const certificates = certificateIndex(service, replica, secrets, log)
+  const stored = storedCertificates(replica, secrets)
+  const service = serviceCertificate(config, stored, log)
+  const certificates = certificateIndex(config, service, stored, log)
   const proxy = createProxy({ controlUrls: config.controlUrls, publicHost: new URL(config.baseUrl).host })
   const unlock = createUnlock({
     secrets,
@@ -275,24 +277,57 @@ class Worker {
   }
 }
 
-function serviceCertificate(config: EdgeConfig, log: Log): ServiceCertificate {
-  const { sitesCertFile: certFile, sitesKeyFile: keyFile } = config
-  const source =
-    certFile !== undefined && keyFile !== undefined
-      ? ({ kind: 'files', certFile, keyFile } as const)
-      : ({ kind: 'local-ca', ca: openLocalCa(config.dataDir, systemClock) } as const)
-  return openServiceCertificate({ source, names: config, clock: systemClock, log })
+/** Certificates that the issuers of all edges got, as the replica holds them. */
+interface StoredCertificates {
+  find(name: string): CertificateBundle | undefined
+  /** The same for one name that is asked for again and again: opened only when it has changed. */
+  reader(name: string): () => CertificateBundle | undefined
 }
 
-function certificateIndex(service: ServiceCertificate, replica: Replica, secrets: Secrets, log: Log): CertificateIndex {
+function storedCertificates(replica: Replica, secrets: Secrets): StoredCertificates {
+  const open = (name: string, sealed: string | undefined): CertificateBundle | undefined =>
+    sealed === undefined || sealed === '' ? undefined : openBundle(secrets, name, sealed)
+  return {
+    find: (name) => open(name, replica.value('certificate', name)),
+    reader(name) {
+      let seen: string | undefined
+      let bundle: CertificateBundle | undefined
+      return () => {
+        const sealed = replica.value('certificate', name)
+        if (sealed !== seen) {
+          bundle = open(name, sealed)
+          seen = sealed
+        }
+        return bundle
+      }
+    },
+  }
+}
+
+function serviceCertificate(config: EdgeConfig, stored: StoredCertificates, log: Log): ServiceCertificate {
+  const { sitesCertFile: certFile, sitesKeyFile: keyFile } = config
+  const options = { names: config, clock: systemClock, log }
+  if (certFile !== undefined && keyFile !== undefined)
+    return openServiceCertificate({ source: { kind: 'files', certFile, keyFile }, ...options })
+  const ca = openLocalCa(config.dataDir, systemClock)
+  if (config.dns01 === undefined) return openServiceCertificate({ source: { kind: 'local-ca', ca }, ...options })
+  const read = stored.reader(wildcardOfSites(config))
+  return openServiceCertificate({ source: { kind: 'issued', read, ca }, ...options })
+}
+
+function certificateIndex(
+  config: EdgeConfig,
+  service: ServiceCertificate,
+  stored: StoredCertificates,
+  log: Log,
+): CertificateIndex {
+  // What an issuer once got for the service's own names is not shown where files or the local CA are set to bring it.
+  const ignored = new Set(config.dns01 === undefined ? ownCertificates(config) : [])
   return createCertificateIndex({
     fallback: service.current(),
     mint: service.mint,
     tlsOptions: TLS_OPTIONS,
-    lookup(name) {
-      const sealed = replica.value('certificate', name)
-      return sealed === undefined ? undefined : openBundle(secrets, name, sealed)
-    },
+    lookup: (name) => (ignored.has(name) ? undefined : stored.find(name)),
     onBadBundle: (name, error) => log.error({ err: error, domain: name }, 'a certificate cannot be used'),
   })
 }

@@ -29,6 +29,32 @@ test('figures are for those who ask control itself, not for the world', async ()
   expect(statusOf(await direct(`GET /metrics HTTP/1.1\nHost: x\nX-Forwarded-For: 203.0.113.9`))).toBe(404)
 })
 
+test('figures of a control name routes and status, queues, jobs and the pool', async () => {
+  expect((await stack.fetch('/api/v1/sites/st_figures')).status).toBe(401)
+  expect((await stack.fetch('/there-is-no-such-page')).status).toBe(404)
+  const figures = await direct(`GET /metrics HTTP/1.1\nHost: control-1:8787`)
+  for (const line of [
+    /^dropway_control_requests_total\{route="\/api\/v1\/sites\/:id",method="GET",status="401"\} \d+$/m,
+    /^dropway_control_requests_total\{route="none",method="GET",status="404"\} \d+$/m,
+    /^dropway_control_request_seconds_bucket\{route="\/api\/v1\/sites\/:id",le="\+Inf"\} \d+$/m,
+    /^dropway_control_request_seconds_count\{route="\/api\/v1\/sites\/:id"\} \d+$/m,
+    /^dropway_control_job_last_success_timestamp_seconds\{job_name="lifecycle"\} 1\d{9}/m,
+    /^dropway_control_job_interval_seconds\{job_name="blobs"\} 3600$/m,
+    /^dropway_control_pool_connections 16$/m,
+    /^dropway_control_pool_waiting \d+$/m,
+    /^dropway_control_database_seconds \d/m,
+    /^dropway_control_redis_seconds \d/m,
+    /^dropway_control_edges [1-9]/m,
+    /^dropway_control_differing_planes 0$/m,
+  ])
+    expect(figures).toMatch(line)
+  for (const queue of ['routes', 'mails', 'webhooks', 'compression', 'domain checks'])
+    expect(figures).toMatch(new RegExp(`^dropway_control_queue_age_seconds\\{queue="${queue}"\\} \\d`, 'm'))
+  // No address, host or id of anyone is a label.
+  expect(figures).not.toContain('st_figures')
+  expect(figures).not.toContain('there-is-no-such-page')
+})
+
 /** Request lines, headers and bodies that no program of good will sends. */
 const MALFORMED = [
   'POST //a@[/ HTTP/1.1\nHost: localhost\nContent-Length: 0',

@@ -16,6 +16,8 @@ export interface PebbleOptions {
   readonly challengePort: number
   /** Percentage of good nonces that it refuses. */
   readonly nonceReject?: number
+  /** Whom it asks for names instead of the DNS server that a test tells what to answer. */
+  readonly dnsServer?: string
 }
 
 export interface Pebble {
@@ -46,7 +48,11 @@ export interface FakeDns {
   clear(host: string): Promise<void>
 }
 
-export async function startPebble({ challengePort, nonceReject = 5 }: PebbleOptions): Promise<Pebble> {
+export async function startPebble({
+  challengePort,
+  nonceReject = 5,
+  dnsServer: otherDns,
+}: PebbleOptions): Promise<Pebble> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'dropway-test-pebble-'))
   const [api, management, tls, dns, dnsManagement] = await freePorts(5)
   const ca = openLocalCa(folder, { now: () => Date.now() })
@@ -84,11 +90,16 @@ export async function startPebble({ challengePort, nonceReject = 5 }: PebbleOpti
     return child
   }
   const startCa = async (): Promise<ChildProcess> => {
-    const child = run('pebble', ['-config', files.config, '-dnsserver', `127.0.0.1:${dns}`, '-strict'], log, {
-      PEBBLE_VA_NOSLEEP: '1',
-      PEBBLE_AUTHZREUSE: '0',
-      PEBBLE_WFE_NONCEREJECT: String(nonceReject),
-    })
+    const child = run(
+      'pebble',
+      ['-config', files.config, '-dnsserver', otherDns ?? `127.0.0.1:${dns}`, '-strict'],
+      log,
+      {
+        PEBBLE_VA_NOSLEEP: '1',
+        PEBBLE_AUTHZREUSE: '0',
+        PEBBLE_WFE_NONCEREJECT: String(nonceReject),
+      },
+    )
     await Promise.all([listening(api!), listening(management!)])
     return child
   }

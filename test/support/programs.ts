@@ -24,6 +24,9 @@ export const PACKAGES: readonly DebianPackage[] = [
   { name: 'unzip', program: 'unzip' },
   { name: 'git', program: 'git' },
   { name: 'pgbouncer', program: 'pgbouncer' },
+  { name: 'prometheus', program: 'promtool' },
+  { name: 'bind9', program: 'named' },
+  { name: 'bind9-dnsutils', program: 'nsupdate' },
 ]
 
 /** What `npm test` runs; what is judged by a clock, or long, is for `npm run test:deep`. */

@@ -31,8 +31,8 @@ const EXCEPTIONS: readonly { readonly file: string; readonly start: string; read
     start: '/"((?:',
     why: 'an array as Postgres writes it: quotes are closed',
   },
-  { file: 'control/operations/admin/checks.ts', start: '/\\?.*', why: 'a setting of the operator' },
-  { file: 'control/operations/admin/checks.ts', start: '/\\/\\/.*', why: 'a setting of the operator' },
+  { file: 'control/operations/admin/doctor/checks.ts', start: '/\\?.*', why: 'a setting of the operator' },
+  { file: 'control/operations/admin/doctor/checks.ts', start: '/\\/\\/.*', why: 'a setting of the operator' },
   {
     file: 'edge/accept/http1/node-exchange.ts',
     start: '/^https',
@@ -43,7 +43,7 @@ const EXCEPTIONS: readonly { readonly file: string; readonly start: string; read
 
 /** Expressions that are put together while running, and from what. */
 const CONSTRUCTED: readonly { readonly file: string; readonly from: string }[] = [
-  { file: 'control/operations/admin/checks.ts', from: 'words of ours, over what our own Redis says of itself' },
+  { file: 'control/operations/admin/doctor/checks.ts', from: 'words of ours, over what our own Redis says of itself' },
   { file: 'control/plans/billing/rules.ts', from: 'the names of plans' },
   { file: 'control/drops/trust/phishing.ts', from: 'a list of brands' },
 ]

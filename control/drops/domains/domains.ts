@@ -10,6 +10,7 @@ import { recordAudit, type AuditAction } from '../../people/audit/audit.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { SECOND_MS, type Clock } from '../../../shared/running/clock.ts'
+import { ownCertificates } from '../../../shared/certificates/own-names.ts'
 import { errors } from '../../../shared/contracts/errors.ts'
 import { siteHost } from '../../../shared/http/hosts.ts'
 import type { Log } from '../../../shared/running/log.ts'
@@ -21,6 +22,7 @@ import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
 import { changeRoutes, type RouteChanges, type RoutingTransaction } from '../../ground/routing/changes.ts'
 import { setDomainWanted, setRoute, type NewRoute } from '../../ground/routing/outbox.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
+import { queueState, type QueueState } from '../../ground/watching/queue.ts'
 import { addNames, requireLockedSite } from './adding.ts'
 import { createChecks, type Checks, type ChecksConfig } from './doctor/checks.ts'
 import { createDns, type Dns } from './dns/dns.ts'
@@ -65,6 +67,8 @@ export interface Domains {
   /** Makes one half of an apex/www pair the name that the other leads to. */
   makeMain(actor: Actor, siteId: string, domain: string): Promise<ApiDomain>
   runDueChecks(): Promise<number>
+  /** Domains that are due to be looked at. */
+  queue(): Promise<QueueState>
   /** The edges have a new certificate, or gave one up (''). Told by the change log. */
   certificateChanged(name: string, sealed: string): Promise<void>
   /** What the log told while no control listened. */
@@ -92,7 +96,7 @@ export interface Domains {
 
 export function createDomains(deps: DomainsDependencies): Domains {
   const { sql, redis, secrets, clock, log, config, enqueueMail, propagate } = deps
-  const mirror = createMirror({ sql, redis, secrets, log })
+  const mirror = createMirror({ sql, redis, secrets, log, ownNames: ownCertificates(config) })
   const dns = deps.dns ?? createDns(config.dnsResolver)
   const checks = createChecks({
     sql,
@@ -218,6 +222,8 @@ function createUpkeep({ sql, checks, mirror, config, now }: UpkeepDependencies):
     count: (orgId) => queries.countDomains(sql, orgId),
 
     runDueChecks: checks.runDue,
+
+    queue: async () => queueState(await queries.checkQueue(sql, now()), now()),
 
     async certificateChanged(name, sealed) {
       await mirror.keep(name, sealed)

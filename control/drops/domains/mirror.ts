@@ -20,6 +20,8 @@ interface MirrorDependencies {
   redis: Redis
   secrets: Secrets
   log: Log
+  /** The service's own, which no domain in the database asks for (own-names.ts). */
+  ownNames: readonly string[]
 }
 
 export interface Mirror {
@@ -36,7 +38,7 @@ export interface Mirror {
   republish(target: Redis): Promise<void>
 }
 
-export function createMirror({ sql, redis, secrets, log }: MirrorDependencies): Mirror {
+export function createMirror({ sql, redis, secrets, log, ownNames }: MirrorDependencies): Mirror {
   async function keep(name: string, sealed: string): Promise<void> {
     if (sealed === '') return queries.deleteCertificate(sql, name)
     // First: a backup that has the certificate then has the account that ordered it. Redis away: `copyState` follows.
@@ -80,7 +82,7 @@ export function createMirror({ sql, redis, secrets, log }: MirrorDependencies): 
 
     async catchUp() {
       const missing = await queries.namesWithoutCertificate(sql)
-      for (const name of missing) await learn(name)
+      for (const name of [...missing, ...ownNames]) await learn(name)
       const still = new Set(await queries.namesWithoutCertificate(sql))
       return missing.filter((name) => !still.has(name))
     },

@@ -2,6 +2,7 @@ import type { RetryState } from '../../../shared/certificates/retry.ts'
 import type { PlanName } from '../../ground/terms/plans.ts'
 import type { RouteRecord } from '../../../shared/contracts/route-record.ts'
 import { one, type Sql } from '../../ground/database/sql.ts'
+import type { QueueRow } from '../../ground/watching/queue.ts'
 import type { RecordLine } from './doctor/diagnose.ts'
 import type { DomainReason, DomainState } from './rules.ts'
 
@@ -248,6 +249,15 @@ export async function saveCertificate(sql: Sql, row: Omit<CertificateRow, 'updat
 
 export async function deleteCertificate(sql: Sql, name: string): Promise<void> {
   await sql`delete from certificates where name = ${name}`
+}
+
+/** Domains that are due to be looked at. */
+export async function checkQueue(sql: Sql, now: Date): Promise<QueueRow> {
+  return one(
+    await sql<QueueRow[]>`
+      select count(*) as length, min(next_check_at) as since from domains
+      where removed_at is null and next_check_at <= ${now}`,
+  )
 }
 
 export async function certificatesAfter(sql: Sql, name: string, limit: number): Promise<CertificateRow[]> {

@@ -1,6 +1,7 @@
 import type { PlanName } from '../../ground/terms/plans.ts'
 import type { WorkflowRun } from '../../ground/actor.ts'
 import { jsonb, one, type Sql } from '../../ground/database/sql.ts'
+import type { QueueRow } from '../../ground/watching/queue.ts'
 import type { VisibilityPolicy } from '../../people/organisations/rules.ts'
 import type { PublishReport } from './schemas.ts'
 import type { CappedSite, ClockColumns, HeldSlug, RetainedVersion, SiteFacts } from './rules.ts'
@@ -492,6 +493,16 @@ export interface UnrefinedVersion {
 /** A retained version with files that have no variants yet; see `byUrgency`. */
 export function nextUncompressed(sql: Sql, now: Date): Promise<UnrefinedVersion | undefined> {
   return byUrgency(sql, now, sql`v.compressed_at is null`)
+}
+
+/** Versions whose files are not compressed yet and could be now. */
+export async function uncompressedQueue(sql: Sql, now: Date): Promise<QueueRow> {
+  return one(
+    await sql<QueueRow[]>`
+      select count(*) as length, min(greatest(created_at, refine_after)) as since from versions
+      where refined_at is null and dropped_at is null and compressed_at is null
+        and (refine_after is null or refine_after <= ${now})`,
+  )
 }
 
 /** A retained version from before that time whose files are still compressed the quick way; see `byUrgency`. */

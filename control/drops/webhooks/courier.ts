@@ -14,6 +14,7 @@ import type { Log } from '../../../shared/running/log.ts'
 import type { Secrets } from '../../../shared/secrets/secrets.ts'
 import { isBehindPooler, transaction, type Pool } from '../../ground/database/sql.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
+import { queueState, type QueueState } from '../../ground/watching/queue.ts'
 import { WEBHOOK_CHANNEL } from '../../ground/routing/webhook-outbox.ts'
 import * as queries from './queries.ts'
 import { verdictOnFailure, isTaken, mustSwitchOff, signaturesOf } from './rules.ts'
@@ -39,6 +40,8 @@ export interface WebhookCourier {
   deliverDue(): Promise<number>
   /** Forgets messages that were settled long ago. A job. */
   sweep(): Promise<void>
+  /** Messages that could be carried now. */
+  queue(): Promise<QueueState>
 }
 
 interface CourierDependencies {
@@ -113,6 +116,10 @@ export function createWebhookCourier(deps: CourierDependencies): WebhookCourier 
 
   return {
     deliverDue,
+    async queue() {
+      const now = new Date(clock.now())
+      return queueState(await queries.deliveryQueue(sql, now), now)
+    },
     sweep: () => queries.deleteSettledDeliveries(sql, new Date(clock.now() - KEEP_SETTLED_MS)),
     start() {
       if (stopping && !stopping.signal.aborted) return

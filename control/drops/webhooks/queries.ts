@@ -1,4 +1,5 @@
-import type { Sql } from '../../ground/database/sql.ts'
+import { one, type Sql } from '../../ground/database/sql.ts'
+import type { QueueRow } from '../../ground/watching/queue.ts'
 
 export interface WebhookRow {
   id: string
@@ -125,6 +126,21 @@ export async function claimDelivery(
       order by c.next_attempt_at, c.seq limit 1 for update of c skip locked)
     returning ${deliveryColumns(sql)}`
   return row
+}
+
+/** Messages that a courier could carry now: the first of each drop and webhook, where no failure has to be waited out. */
+export async function deliveryQueue(sql: Sql, now: Date): Promise<QueueRow> {
+  return one(
+    await sql<QueueRow[]>`
+      select count(*) as length, min(c.next_attempt_at) as since
+      from webhook_deliveries c join webhooks w on w.id = c.webhook_id
+      where c.delivered_at is null and c.failed_at is null and c.next_attempt_at <= ${now}
+        and (c.claimed_until is null or c.claimed_until <= ${now}) and w.disabled_at is null
+        and not exists (
+          select from webhook_deliveries e
+          where e.webhook_id = c.webhook_id and e.site_id is not distinct from c.site_id
+            and e.delivered_at is null and e.failed_at is null and e.seq < c.seq)`,
+  )
 }
 
 export async function markDelivered(

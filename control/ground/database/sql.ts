@@ -33,14 +33,28 @@ const SETTINGS = {
 
 /** Who may have how much of which pool. */
 const sharesOf = new WeakMap<Pool, WriteShares>()
+/** How much of which pool is in use. */
+const usesOf = new WeakMap<Pool, PoolUse>()
 /** Those behind a pooler. */
 const pooled = new WeakSet<Pool>()
 
 export function openDatabase(options: DatabaseOptions): Pool {
   const pool = openPool(options, options.isPooled ? {} : SETTINGS)
   sharesOf.set(pool, createWriteShares(writeShareLimits(options.maxConnections)))
+  usesOf.set(pool, { connections: options.maxConnections, transactions: 0, waiting: 0 })
   if (options.isPooled) pooled.add(pool)
   return pool
+}
+
+/** Transactions, each of which holds a connection, and those that wait for their turn to begin. */
+export interface PoolUse {
+  readonly connections: number
+  transactions: number
+  waiting: number
+}
+
+export function poolUse(pool: Pool): Readonly<PoolUse> {
+  return usesOf.get(pool) ?? { connections: 0, transactions: 0, waiting: 0 }
 }
 
 /** Behind a pooler no session is ours: LISTEN hears nothing, a lock of a session is another client's. */
@@ -96,12 +110,37 @@ export async function transaction<Result>(
   }
   for (let attempt = 1; ; attempt++) {
     try {
-      const begin = (): Promise<unknown> => pool.begin(wanted)
-      return (await (sharesOf.get(pool)?.during(call, begin) ?? begin())) as Result
+      return (await inTurn(pool, () => pool.begin(wanted))) as Result
     } catch (error) {
       const code = (error as { code?: string }).code
       if (attempt >= 5 || (code !== '40001' && code !== '40P01')) throw error
     }
+  }
+}
+
+/** Begins when the caller's share of the pool has room, and counts both the wait and the work. */
+async function inTurn(pool: Pool, begin: () => Promise<unknown>): Promise<unknown> {
+  const use = usesOf.get(pool)
+  const shares = sharesOf.get(pool)
+  if (!use || !shares) return begin()
+  let isWaiting = true
+  const stopWaiting = (): void => {
+    if (isWaiting) use.waiting -= 1
+    isWaiting = false
+  }
+  use.waiting += 1
+  try {
+    return await shares.during(currentCall(), async () => {
+      stopWaiting()
+      use.transactions += 1
+      try {
+        return await begin()
+      } finally {
+        use.transactions -= 1
+      }
+    })
+  } finally {
+    stopWaiting()
   }
 }
 

@@ -15,11 +15,13 @@ import { DAY_MS, type Clock } from '../../../shared/running/clock.ts'
 import type { Log } from '../../../shared/running/log.ts'
 import type { Secrets } from '../../../shared/secrets/secrets.ts'
 import { isBehindPooler, transaction, type Pool, type Sql } from '../database/sql.ts'
+import { queueState, type QueueState } from '../watching/queue.ts'
 import { sealContext } from './mail.ts'
 import {
   countLateRecipients,
   deleteSettledMails,
   lockDueMail,
+  mailQueue,
   MAIL_CHANNEL,
   markMailFailed,
   markMailSent,
@@ -47,6 +49,8 @@ export interface Mailer {
   deliverDue(): Promise<number>
   /** How many people wait for a mail that was written before then. */
   lateRecipients(before: Date): Promise<number>
+  /** Mails that could be sent now. */
+  queue(): Promise<QueueState>
 }
 
 interface MailerDependencies {
@@ -147,6 +151,7 @@ export function createMailer({
   return {
     deliverDue,
     lateRecipients: (before) => countLateRecipients(sql, before),
+    queue: async () => queueState(await mailQueue(sql, now()), now()),
     sweep: () => deleteSettledMails(sql, new Date(clock.now() - KEEP_SETTLED_MS)),
     start() {
       if (stopping && !stopping.signal.aborted) return

@@ -1,4 +1,5 @@
-import type { Sql } from '../database/sql.ts'
+import { one, type Sql } from '../database/sql.ts'
+import type { QueueRow } from '../watching/queue.ts'
 
 /** Every control listens; the first one sends. */
 export const MAIL_CHANNEL = 'dropway_mail'
@@ -45,6 +46,15 @@ export async function postponeMail(sql: Sql, mailId: string, until: Date, error:
 
 export async function markMailFailed(sql: Sql, mailId: string, now: Date, error: string): Promise<void> {
   await sql`update mails set attempts = attempts + 1, failed_at = ${now}, sealed = '', last_error = ${error} where id = ${mailId}`
+}
+
+/** Mails that could be sent now; one that was turned down waits for its next try and is not among them. */
+export async function mailQueue(sql: Sql, now: Date): Promise<QueueRow> {
+  return one(
+    await sql<QueueRow[]>`
+      select count(*) as length, min(next_attempt_at) as since from mails
+      where sent_at is null and failed_at is null and next_attempt_at <= ${now}`,
+  )
 }
 
 export async function countLateRecipients(sql: Sql, before: Date): Promise<number> {

@@ -5,6 +5,7 @@
 import type { RouteRecord, SiteRoute } from '../../../shared/contracts/route-record.ts'
 import { encodeDomainWish, type DomainWish } from '../../../shared/redis/stream.ts'
 import { jsonb, one, type Sql } from '../database/sql.ts'
+import type { QueueRow } from '../watching/queue.ts'
 import { noteRoute, type RoutingTransaction } from './changes.ts'
 
 type Unrevised<Record> = Record extends RouteRecord ? Omit<Record, 'v' | 'revision'> : never
@@ -57,4 +58,8 @@ export async function setDomainWanted(tx: RoutingTransaction, domain: string, wi
 /** Changes that have not reached Redis yet. */
 export async function outboxBacklog(sql: Sql): Promise<number> {
   return one(await sql<{ count: number }[]>`select count(*) as count from outbox`).count
+}
+
+export async function outboxQueue(sql: Sql): Promise<QueueRow> {
+  return one(await sql<QueueRow[]>`select count(*) as length, min(created_at) as since from outbox`)
 }

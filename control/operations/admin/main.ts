@@ -26,7 +26,7 @@ async function main(args: readonly string[]): Promise<number> {
     return 0
   }
   if (name === 'doctor') {
-    const { runDoctor } = await import('./doctor.ts')
+    const { runDoctor } = await import('./doctor/doctor.ts')
     const code = await runDoctor(process.env, process.stdout, { json: rest.includes('--json') })
     // What did not answer is still being waited for somewhere; the operator has the findings.
     process.stdout.write('', () => process.exit(code))

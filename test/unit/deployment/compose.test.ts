@@ -163,19 +163,28 @@ test('Prometheus asks every plane; the dashboard and the alerts name figures tha
   }
   const targets = jobs.flatMap((job) => job.static_configs.flatMap((config) => config.targets))
   expect(targets).toEqual(['edge-1:9100', 'edge-2:9100', 'control-1:8787', 'control-2:8787'])
-  const metrics = read('edge/processes/status/figures.ts')
-  const dashboard = JSON.parse(read('.docker/grafana/dropway.json')) as {
-    panels: { title: string; targets: { expr: string }[] }[]
+  const figures = [
+    'edge/processes/status/figures.ts',
+    'control/composition/figures.ts',
+    ...readdirSync(new URL('control/ground/watching/', ROOT)).map((file) => `control/ground/watching/${file}`),
+  ].map(read)
+  const dashboards = ['dropway', 'control'].map(
+    (name) => JSON.parse(read(`.docker/grafana/${name}.json`)) as { panels: { targets: { expr: string }[] }[] },
+  )
+  const { groups } = parse(read('.docker/alerts.yml')) as { groups: { rules: { expr: string }[] }[] }
+  const expressions = [
+    ...dashboards.flatMap(({ panels }) => panels.flatMap(({ targets: shown }) => shown.map(({ expr }) => expr))),
+    ...groups.flatMap(({ rules }) => rules.map(({ expr }) => expr)),
+  ]
+  const named = new Set(expressions.flatMap((expr) => expr.match(/dropway_\w+/g) ?? []))
+  expect(named.size).toBeGreaterThan(30)
+  for (const name of named) {
+    const written = name.replace(/^dropway_(?:edge|certificates)_|_bucket$/g, '')
+    expect(
+      figures.some((source) => source.includes(`'${written}'`) || source.includes(`_${written}'`)),
+      name,
+    ).toBe(true)
   }
-  for (const { expr } of dashboard.panels.flatMap((panel) => panel.targets)) {
-    for (const [, , name] of expr.matchAll(/dropway_(edge|certificates)_(\w+)/g))
-      expect(metrics, `${name} in ${expr}`).toContain(name)
-  }
-  const { groups } = parse(read('.docker/alerts.yml')) as { groups: { rules: { alert: string; expr: string }[] }[] }
-  const named = groups.flatMap(({ rules }) => rules.flatMap(({ expr }) => expr.match(/dropway_\w+/g) ?? []))
-  expect(named.length).toBeGreaterThan(0)
-  for (const name of named)
-    expect(metrics + read('control/ground/metrics.ts'), name).toContain(name.replace('dropway_edge_', ''))
 })
 
 test('the image holds every folder that the planes import, nothing that is left out of the build, and no root', () => {

@@ -6,6 +6,7 @@ import { changeRoutes, type Changed } from '../../../ground/routing/changes.ts'
 import type { Routing } from '../../../ground/routing/routing.ts'
 import type { Publishing } from '../../publishing/contract.ts'
 import type { SiteKeptFiles } from '../kept/kept-files.ts'
+import { queueState, type QueueState } from '../../../ground/watching/queue.ts'
 import * as queries from '../queries.ts'
 import type { RefreshRoutes } from '../routing.ts'
 
@@ -29,6 +30,8 @@ export interface Refinement {
   compressDue(stopping: AbortSignal): Promise<number>
   /** Compresses harder what has gone live since the last run, in the same order. A version keeps its id, number and content. */
   refineDue(stopping: AbortSignal): Promise<number>
+  /** Versions that wait to be compressed. */
+  queue(): Promise<QueueState>
 }
 
 type Step = 'compressed_at' | 'refined_at'
@@ -44,6 +47,11 @@ export function createRefinement(deps: RefinementDependencies): Refinement {
         const now = clock.now()
         return queries.nextUnrefined(sql, new Date(now), new Date(now - REFINE_AFTER_MS))
       }),
+
+    async queue() {
+      const now = new Date(clock.now())
+      return queueState(await queries.uncompressedQueue(sql, now), now)
+    },
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Server, type Request as ServerRequest, type Response as ServerResponse } from 'hyper-express'
-import type { Clock } from '../../../../shared/running/clock.ts'
+import { SECOND_MS, type Clock } from '../../../../shared/running/clock.ts'
 import { isEncoded } from '../../../../shared/http/content-coding.ts'
 import { errors, type ApiError } from '../../../../shared/contracts/errors.ts'
 import { trustedNetworks } from '../../../../shared/http/ip.ts'
@@ -34,6 +34,15 @@ export interface HttpServer {
   close(graceMs: number, noticeMs?: number): Promise<void>
 }
 
+export interface Answered {
+  /** Pattern of the route; undefined for an address that there is not. */
+  readonly route: string | undefined
+  readonly method: string
+  /** Undefined when the caller left before there was an answer. */
+  readonly status: number | undefined
+  readonly seconds: number
+}
+
 export interface HttpServerOptions {
   readonly routes: readonly Route[]
   readonly log: Log
@@ -48,6 +57,8 @@ export interface HttpServerOptions {
   readonly pace?: Pace
   /** Told of every request before it is handled. */
   onRequest?(what: string): void
+  /** Told of every request when it is over. */
+  counts?: { arrived(): void; answered(answer: Answered): void }
   /** Wraps the work of every request; may give up on it with an error. */
   guard?<Result>(work: () => Promise<Result> | Result): Promise<Result>
   /** Why nothing can be changed now; said at /healthz. */
@@ -82,15 +93,19 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const allowedAt = createAllowedMethods(options.routes)
   let closing = false
 
-  function serve(pattern: string, handle: Handle, worksWithoutDatabase = false) {
+  function serve(pattern: string | undefined, handle: Handle, worksWithoutDatabase = false) {
     return (request: ServerRequest, response: ServerResponse): Promise<void> => {
       const { method, path } = request
       options.onRequest?.(`${method} ${path}`)
       const stay: Stay = { leave: undefined, request: undefined }
+      const began = performance.now()
+      let status: number | undefined
+      options.counts?.arrived()
       return asPartOf({ method, path }, async () => {
         try {
-          const arrival = { request, response, surroundings, pattern, shares, worksWithoutDatabase }
+          const arrival = { request, response, surroundings, pattern: pattern ?? '/', shares, worksWithoutDatabase }
           const reply = await answer(options, stay, arrival, handle)
+          status = reply?.status
           if (reply) await send(request, response, reply, { closing })
         } catch (error) {
           // The reply had begun, or could not be written: nothing is left to tell the caller.
@@ -99,6 +114,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
         } finally {
           stay.leave?.()
           stay.request?.end()
+          options.counts?.answered({ route: pattern, method, status, seconds: (performance.now() - began) / SECOND_MS })
         }
       })
     }
@@ -126,7 +142,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     )
   server.any(
     '/*',
-    serve('/', (request) => unknownPath(options, allowedAt(request.path), request)),
+    serve(undefined, (request) => unknownPath(options, allowedAt(request.path), request)),
   )
 
   return {

@@ -1,8 +1,9 @@
 /** `admin doctor`: asks everything that Dropway stands on how it is. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ConfigError, type Env } from '../../../shared/settings/env.ts'
-import { readControlConfig, type ControlConfig } from '../../ground/config.ts'
-import { checks, type Check, type Finding } from './checks.ts'
+import { ConfigError, type Env } from '../../../../shared/settings/env.ts'
+import { readControlConfig, type ControlConfig } from '../../../ground/config.ts'
+import { checks } from './checks.ts'
+import type { Check, Finding } from './finding.ts'
 
 const MARKS: Readonly<Record<Finding['state'], string>> = { ok: 'ok', warning: 'WARN', problem: 'FAIL' }
 

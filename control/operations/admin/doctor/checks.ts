@@ -2,29 +2,21 @@
 import { readdirSync, statfsSync } from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
-import { openBlobStore } from '../../../shared/blobs/open.ts'
-import { keys } from '../../../shared/redis/keys.ts'
-import { liveEdges, STILL_READING, type LiveEdge } from '../../../shared/contracts/live-edges.ts'
-import { readLocalServices } from '../../../shared/settings/local-services.ts'
-import { settingsOf, settingsSaid, type PlaneSettings } from '../../../shared/contracts/plane-settings.ts'
-import { openRedis } from '../../../shared/redis/redis.ts'
-import { certificateEnd } from '../../ground/certificate-end.ts'
-import type { ControlConfig } from '../../ground/config.ts'
-import { databaseProblem, DatabaseUnusable, READ_ONLY, reachDatabase } from '../../ground/database/reach.ts'
-import { openDatabase, type Pool } from '../../ground/database/sql.ts'
+import { openBlobStore } from '../../../../shared/blobs/open.ts'
+import { keys } from '../../../../shared/redis/keys.ts'
+import { liveEdges, STILL_READING, type LiveEdge } from '../../../../shared/contracts/live-edges.ts'
+import { readLocalServices } from '../../../../shared/settings/local-services.ts'
+import { settingsOf, settingsSaid, type PlaneSettings } from '../../../../shared/contracts/plane-settings.ts'
+import { openRedis } from '../../../../shared/redis/redis.ts'
+import { certificateEnd } from '../../../ground/certificate-end.ts'
+import type { ControlConfig } from '../../../ground/config.ts'
+import { databaseProblem, DatabaseUnusable, READ_ONLY, reachDatabase } from '../../../ground/database/reach.ts'
+import { openDatabase, type Pool } from '../../../ground/database/sql.ts'
 import { memoryOf } from './memory.ts'
-import { outboxBacklog } from '../../ground/routing/outbox.ts'
-import { appliedMigrations, databaseFacts, probeWriting } from './queries.ts'
-
-export interface Finding {
-  readonly check: string
-  readonly state: 'ok' | 'warning' | 'problem'
-  readonly detail: string
-  /** What to do about it. */
-  readonly mend?: string
-}
-
-export type Check = (config: ControlConfig) => Promise<Finding[]> | Finding[]
+import { ok, problem, warning, type Check, type Finding } from './finding.ts'
+import { ownCertificateFindings } from './own-certificates.ts'
+import { outboxBacklog } from '../../../ground/routing/outbox.ts'
+import { appliedMigrations, databaseFacts, probeWriting } from '../queries.ts'
 
 const MIN_NODE: readonly number[] = [26, 10, 0]
 const LOW_DISK_BYTES = 2_000_000_000
@@ -36,10 +28,6 @@ const ANSWER_TIMEOUT_MS = 5000
 /** More waiting changes than this is not a moment's backlog. */
 const MAX_BACKLOG = 1000
 const START_IT = 'Start Dropway with "npm start", with the same environment.'
-
-const ok = (check: string, detail: string): Finding => ({ check, state: 'ok', detail })
-const warning = (check: string, detail: string, mend: string): Finding => ({ check, state: 'warning', detail, mend })
-const problem = (check: string, detail: string, mend: string): Finding => ({ check, state: 'problem', detail, mend })
 
 const nodeVersion: Check = () => {
   const version = process.versions.node
@@ -116,7 +104,7 @@ async function askPostgres(sql: Pool): Promise<Finding[]> {
   const { version, now } = await databaseFacts(sql)
   const skewMs = Math.abs(now.getTime() - (asked + Date.now()) / 2)
   const applied = new Set(await appliedMigrations(sql))
-  const pending = readdirSync(new URL('../../ground/database/migrations/', import.meta.url)).filter(
+  const pending = readdirSync(new URL('../../../ground/database/migrations/', import.meta.url)).filter(
     (file) => file.endsWith('.sql') && !applied.has(file),
   )
   const backlog = await outboxBacklog(sql)
@@ -163,6 +151,7 @@ const redis: Check = async (config) => {
       refusedFinding(edges),
       unknownFinding(await client.scard(keys.unknown)),
       settingsFinding(await settingsSaid(client, Date.now()), config),
+      ...(await ownCertificateFindings(client, config)),
     ]
   } catch (error) {
     return [unreachableRedis(messageOf(refusal ?? error), config)]

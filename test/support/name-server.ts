@@ -1,0 +1,100 @@
+/** A real primary name server (BIND) with one zone that takes signed updates of TXT records, on a free loopback port. */
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { Resolver } from 'node:dns/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { findProgram } from './programs.ts'
+import { freePorts } from './stack.ts'
+
+export interface NameServer {
+  /** For DNS01_SERVER and DNS_RESOLVER, and for Pebble. */
+  readonly address: string
+  readonly keyName: string
+  readonly secret: string
+  /** Values of the TXT records at a name. */
+  txt(name: string): Promise<string[]>
+  /** A program that changes records as a hook of DNS01_COMMAND: `present|cleanup <name>. <value>`. */
+  readonly hook: string
+  /** Adds a TXT record as an acme-dns server does. */
+  addTxt(name: string, value: string): Promise<void>
+  stop(): Promise<void>
+}
+
+const KEY_NAME = 'dropway-acme'
+const SECRET = Buffer.from('a secret of the tests, 32 bytes!').toString('base64')
+
+/** `records` are lines of the zone file. */
+export async function startNameServer(zone: string, records: readonly string[]): Promise<NameServer> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'dropway-test-named-'))
+  const [port] = (await freePorts(1)) as [number]
+  const file = (name: string): string => path.join(folder, name)
+  const key = `key "${KEY_NAME}" { algorithm hmac-sha256; secret "${SECRET}"; };\n`
+  await Promise.all([
+    writeFile(file('key.conf'), key),
+    writeFile(file('named.conf'), key + configuration({ folder, port, zone })),
+    writeFile(
+      file('zone.db'),
+      `$TTL 60\n@ SOA ns.${zone}. hostmaster.${zone}. 1 3600 600 86400 1\n@ NS ns.${zone}.\nns A 127.0.0.1\n${records.join('\n')}\n`,
+    ),
+    writeFile(file('hook.sh'), hook({ port, keyFile: file('key.conf') }), { mode: 0o755 }),
+  ])
+  const named = spawn(programOf('named'), ['-g', '-n', '1', '-c', file('named.conf')], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let output = ''
+  named.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  const resolver = new Resolver({ timeout: 500, tries: 4 })
+  resolver.setServers([`127.0.0.1:${port}`])
+  await untilAnswers(resolver, zone, () => `named does not answer: ${output}`)
+  return {
+    address: `127.0.0.1:${port}`,
+    keyName: KEY_NAME,
+    secret: SECRET,
+    hook: file('hook.sh'),
+    txt: async (name) => (await resolver.resolveTxt(name).catch(() => [])).map((parts) => parts.join('')),
+    addTxt: async (name, value) => void (await promisify(execFile)(file('hook.sh'), ['present', `${name}.`, value])),
+    async stop() {
+      const exited = once(named, 'exit')
+      named.kill('SIGKILL')
+      await exited
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+function configuration({ folder, port, zone }: { folder: string; port: number; zone: string }): string {
+  return `options {
+  directory "${folder}"; pid-file none; session-keyfile "${folder}/session.key"; managed-keys-directory "${folder}";
+  listen-on port ${port} { 127.0.0.1; }; listen-on-v6 { none; }; recursion no; dnssec-validation no;
+};
+controls {};
+zone "${zone}" { type master; file "${folder}/zone.db"; update-policy { grant ${KEY_NAME} zonesub TXT; }; };
+`
+}
+
+/** Debian's own program for updates; the name and the value come as two words. */
+function hook({ port, keyFile }: { port: number; keyFile: string }): string {
+  return `#!/bin/sh
+[ -z "$DATABASE_URL$SECRET_KEY" ] || { echo 'the hook sees secrets' >&2; exit 7; }
+case $1 in present) verb=add;; cleanup) verb=delete;; *) echo "what is $1" >&2; exit 2;; esac
+printf 'server 127.0.0.1 ${port}\\nupdate %s %s 60 TXT "%s"\\nsend\\n' "$verb" "$2" "$3" | '${programOf('nsupdate')}' -v -k '${keyFile}'
+`
+}
+
+function programOf(name: string): string {
+  const found = name === 'named' ? findProgram('named') : findProgram('nsupdate')
+  if (found === undefined) throw new Error(`${name} is not installed`)
+  return found
+}
+
+async function untilAnswers(resolver: Resolver, zone: string, complaint: () => string): Promise<void> {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    if (await resolver.resolveSoa(zone).catch(() => undefined)) return
+    await sleep(50)
+  }
+  throw new Error(complaint())
+}
