@@ -36,6 +36,8 @@ async function main(): Promise<void> {
   giveBackWhenIdle()
   hangOnSignal(config.testHooks === 'hang')
   log.info({ port }, 'ready')
+  const ownerLink = await app.services.newcomers.ownerLink()
+  if (ownerLink !== undefined) tellOperator(`Nobody has an account here yet. The owner signs up at ${ownerLink}`)
   process.send?.({ ready: true, port })
 
   let stopping = false
@@ -54,6 +56,12 @@ async function main(): Promise<void> {
   process.on('SIGINT', stop)
   // Without its supervisor it would hold the port that the next one needs.
   process.on('disconnect', stop)
+}
+
+/** To the terminal and to nothing else: whoever reads it can act on it. */
+function tellOperator(word: string): void {
+  if (process.send) process.send({ word })
+  else process.stdout.write(`${word}\n`)
 }
 
 /**

@@ -63,7 +63,7 @@ export function openGround({ config, clock, log, isDatabasePooled = false }: Con
       { onProblem: (error) => log.warn({ err: error }, 'no copy of a blob kept') },
     ),
     limiter: createRateLimiter({ redis, clock }),
-    enqueueMail: createEnqueueMail({ secrets, clock }),
+    enqueueMail: createEnqueueMail({ secrets, clock, look: config.look }),
     mailer: createMailer({
       sql,
       sink,

@@ -10,6 +10,7 @@ import type { Accounts } from '../people/accounts/contract.ts'
 import type { Publishers } from '../drops/publishers/publishers.ts'
 import { createPasskeys, type Passkeys } from '../people/factors/passkeys.ts'
 import { createFactors, type Factors } from '../people/factors/factors.ts'
+import { createNewcomers, type Newcomers } from '../people/newcomers/newcomers.ts'
 import { createOrganisations, type Organisations } from '../people/organisations/organisations.ts'
 import type { Drops } from './drops.ts'
 import type { Ground } from './ground.ts'
@@ -23,6 +24,7 @@ export interface People {
   readonly csrf: Csrf
   readonly factors: Factors
   readonly passkeys: Passkeys
+  readonly newcomers: Newcomers
 }
 
 export function composePeople(
@@ -37,10 +39,12 @@ export function composePeople(
   const { sql, clock, log, config, secrets, enqueueMail } = ground
   const { baseUrl } = config
   const factors = createFactors({ sql, clock, baseUrl, secrets, enqueueMail })
-  const passkeys = createPasskeys({ sql, clock, baseUrl })
+  const passkeys = createPasskeys({ sql, clock, baseUrl, serviceName: config.look.name })
+  const newcomers = createNewcomers({ sql, clock, baseUrl, secrets, enqueueMail, policy: config.signUp })
   return {
     factors,
     passkeys,
+    newcomers,
     accounts: createAccounts({
       sql,
       clock,
@@ -51,6 +55,7 @@ export function composePeople(
       hooks,
       factors,
       passkeys,
+      newcomers,
       personalDataKeptMs: config.personalDataKeptMs,
       settings: config,
       dropUrl: (slug) => addressOf(config, siteHost(slug, config.sitesDomain)),

@@ -81,14 +81,25 @@ export function allRoutes(services: Services, dashboard: Dashboard): Route[] {
     ...billingRoutes({ apiRoute, ...services }),
     ...statusRoutes({ apiRoute, ...services }),
   ]
-  const document = openApiDocument(api, { baseUrl, version: '1', tags: API_TAGS, sessionCookie: SESSION_COOKIE })
+  const document = openApiDocument(api, {
+    name: config.look.name,
+    baseUrl,
+    version: '1',
+    tags: API_TAGS,
+    sessionCookie: SESSION_COOKIE,
+  })
   return [
     ...api,
     openApiRoute(document),
-    ...mcpRoutes({ services: { ...services, baseUrl, guides: dashboard.guides }, ...services, baseUrl, log }),
-    ...oauthRoutes({ ...services, baseUrl }),
+    ...mcpRoutes({
+      services: { ...services, baseUrl, look: config.look, guides: dashboard.guides },
+      ...services,
+      baseUrl,
+      log,
+    }),
+    ...oauthRoutes({ ...services, baseUrl, name: config.look.name }),
     ...authorizeRoutes({ ...services, ...dashboard }),
     ...dashboard.routes(document),
-    ...(config.showsMails ? devMailRoutes({ folder: `${config.dataDir}/mail`, serviceHost: config.serviceHost }) : []),
+    ...(config.showsMails ? devMailRoutes({ folder: `${config.dataDir}/mail`, ...config }) : []),
   ]
 }

@@ -5,6 +5,8 @@ import { isLoopbackName } from '../../shared/http/ip.ts'
 import { localDatabaseUrl } from '../../shared/settings/local-services.ts'
 import { readRedisUrl } from '../../shared/redis/url.ts'
 import { readSecretKey } from '../../shared/secrets/secret-key.ts'
+import { readSignUp, type SignUpPolicy } from './terms/sign-up.ts'
+import { senderOf } from '../../shared/settings/look.ts'
 import { readSharedSettings, type SharedSettings } from '../../shared/settings/settings.ts'
 
 export interface ControlConfig extends SharedSettings {
@@ -22,6 +24,10 @@ export interface ControlConfig extends SharedSettings {
   readonly mailFrom: string
   /** Where people reach the operator: a mail address, shown on the pages about the service. Answers to mails go there. */
   readonly contact: string | undefined
+  /** Who may have an account without the operator making it. */
+  readonly signUp: SignUpPolicy
+  /** May strangers publish? Off, and with any of their limits at 0. */
+  readonly allowsAnonymous: boolean
   readonly stripeSecretKey: string | undefined
   readonly stripeWebhookSecrets: readonly string[]
   readonly stripeApiBase: string | undefined
@@ -94,6 +100,21 @@ function readMail(env: EnvReader, { serviceHost }: SharedSettings): Pick<Control
   return { smtpUrl, showsMails: smtpUrl === undefined && isLocal }
 }
 
+type AnonymousSettings = Pick<
+  ControlConfig,
+  'allowsAnonymous' | 'anonymousPerHour' | 'anonymousStorageBytes' | 'anonymousNetworkStorageBytes'
+>
+
+function readAnonymous(env: EnvReader): AnonymousSettings {
+  const limits = {
+    anonymousPerHour: env.integer('ANONYMOUS_PER_HOUR', 60, 0, 1_000_000),
+    anonymousStorageBytes: env.integer('ANONYMOUS_STORAGE_MB', 20_000, 0, 1_000_000_000) * 1_000_000,
+    anonymousNetworkStorageBytes: env.integer('ANONYMOUS_NETWORK_STORAGE_MB', 500, 0, 1_000_000_000) * 1_000_000,
+  }
+  const isOn = env.oneOf('ANONYMOUS', ['on', 'off'], 'on') === 'on'
+  return { ...limits, allowsAnonymous: isOn && Object.values(limits).every((limit) => limit > 0) }
+}
+
 /** Plain http only on this machine: whoever can answer for an issuer can publish. */
 function readTrustedIssuers(env: EnvReader): readonly string[] {
   const issuers = env.list('TRUSTED_ISSUERS')
@@ -106,16 +127,19 @@ function readTrustedIssuers(env: EnvReader): readonly string[] {
   return issuers
 }
 
-/** None an hour is the same as off. */
-function readMcpAnonymous(env: EnvReader): Pick<ControlConfig, 'mcpAnonymous' | 'mcpAnonymousPerHour'> {
+type McpAnonymousSettings = Pick<ControlConfig, 'mcpAnonymous' | 'mcpAnonymousPerHour'>
+
+/** None an hour is the same as off, and so is what strangers may do nowhere. */
+function readMcpAnonymous(env: EnvReader, { allowsAnonymous }: AnonymousSettings): McpAnonymousSettings {
   const isOn = env.oneOf('MCP_ANONYMOUS', ['on', 'off'], 'on') === 'on'
   const mcpAnonymousPerHour = env.integer('MCP_ANONYMOUS_PER_HOUR', 600, 0, 1_000_000)
-  return { mcpAnonymous: isOn && mcpAnonymousPerHour > 0, mcpAnonymousPerHour }
+  return { mcpAnonymous: allowsAnonymous && isOn && mcpAnonymousPerHour > 0, mcpAnonymousPerHour }
 }
 
 export function readControlConfig(environment: Env): ControlConfig {
   const env = new EnvReader(environment)
   const shared = readSharedSettings(env)
+  const anonymous = readAnonymous(env)
   return env.finish({
     ...shared,
     controlHost: env.text('CONTROL_HOST', '127.0.0.1'),
@@ -124,8 +148,10 @@ export function readControlConfig(environment: Env): ControlConfig {
     blobStore: readBlobStore(env, shared.dataDir),
     secretKey: readSecretKey(env, shared.dataDir),
     ...readMail(env, shared),
-    mailFrom: env.text('MAIL_FROM', `Dropway <no-reply@${shared.serviceHost}>`),
+    mailFrom: env.text('MAIL_FROM', senderOf(shared.look.name, `no-reply@${shared.serviceHost}`)),
     contact: env.optional('CONTACT_EMAIL'),
+    signUp: readSignUp(env),
+    ...anonymous,
     stripeSecretKey: env.optional('STRIPE_SECRET_KEY'),
     stripeWebhookSecrets: env.list('STRIPE_WEBHOOK_SECRET'),
     stripeApiBase: env.url('STRIPE_API_BASE', ['https', 'http']),
@@ -152,10 +178,7 @@ export function readControlConfig(environment: Env): ControlConfig {
     viewerCodeLifetimeMs: env.durationMs('VIEWER_CODE_LIFETIME', '10m'),
     viewerAdmissionMs: env.durationMs('VIEWER_ADMISSION', '30d'),
     geoHeader: env.optional('GEO_COUNTRY_HEADER')?.toLowerCase(),
-    anonymousPerHour: env.integer('ANONYMOUS_PER_HOUR', 60, 1, 1_000_000),
-    ...readMcpAnonymous(env),
-    anonymousStorageBytes: env.integer('ANONYMOUS_STORAGE_MB', 20_000, 1, 1_000_000_000) * 1_000_000,
-    anonymousNetworkStorageBytes: env.integer('ANONYMOUS_NETWORK_STORAGE_MB', 500, 1, 1_000_000_000) * 1_000_000,
+    ...readMcpAnonymous(env, anonymous),
     trustedIssuers: readTrustedIssuers(env),
     uploadsPerHour: env.integer('UPLOADS_PER_HOUR', 600, 1, 1_000_000),
   })

@@ -3,8 +3,8 @@ import { STRICT_TRANSPORT_SECURITY } from '../../shared/http/header-policy.ts'
 import { html } from '../../shared/pages/html.ts'
 import type { Content } from '../../shared/pages/html.ts'
 import { readInlineScripts, SHARED_SCRIPTS } from '../../shared/pages/inline-script.ts'
-import { createStandalonePages } from '../../shared/pages/shell.ts'
-import type { StandalonePage } from '../../shared/pages/shell.ts'
+import { HOUSE_LOOK, type Look } from '../../shared/pages/look.ts'
+import { createStandalonePages, type RenderedPage, type StandalonePage } from '../../shared/pages/shell.ts'
 import type { Challenge } from '../../shared/secrets/proof-of-work.ts'
 import { reportAddressOf } from '../../shared/http/report-address.ts'
 import type { ClosedPage } from '../context.ts'
@@ -20,15 +20,28 @@ export interface PreparedPage {
   readonly body: Buffer
 }
 
-export interface PageOptions {
+/** Whose pages they are. */
+export interface PageHouse {
   /** Origin of the service. */
   readonly baseUrl: string
+  /** Name and colours of the service; unset: the house's own. */
+  readonly look?: Look
+}
+
+export interface PageOptions extends PageHouse {
   /** Host that the visitor asked for. */
   readonly host: string
 }
 
-/** The renderer only holds the style sheet and its hash: a constant, made once. */
-const render = createStandalonePages()
+/** The renderer only holds the style sheet and its hash: made once for a look, of which a process has one. */
+const renderers = new WeakMap<Look, (page: StandalonePage) => RenderedPage>()
+
+function rendererOf(look: Look): (page: StandalonePage) => RenderedPage {
+  let render = renderers.get(look)
+  if (render === undefined) renderers.set(look, (render = createStandalonePages(look)))
+  return render
+}
+
 /** Solves the challenge of a page while the password is typed. */
 const ANSWER_CHALLENGE = readInlineScripts(SHARED_SCRIPTS)('answer-challenge')
 
@@ -107,7 +120,7 @@ const CLOSED: Readonly<Record<ClosedPage, ClosedText>> = {
 export function closedPage(page: ClosedPage, options: PageOptions): PreparedPage {
   const text = CLOSED[page]
   const status = CLOSED_STATUS[page]
-  return preparePage(status, options.baseUrl, {
+  return preparePage(status, options, {
     art: text.art,
     host: options.host,
     title: text.title,
@@ -121,7 +134,7 @@ export function closedPage(page: ClosedPage, options: PageOptions): PreparedPage
 
 /** A path that a live drop does not have, when it brings no 404.html of its own. */
 export function missingPage({ isProtected, ...options }: PageOptions & { isProtected: boolean }): PreparedPage {
-  return preparePage(404, options.baseUrl, {
+  return preparePage(404, options, {
     cacheControl: isProtected ? 'private, no-store' : undefined,
     art: 'outline',
     host: options.host,
@@ -144,7 +157,7 @@ export interface UnlockPageOptions extends PageOptions {
 
 /** Works without scripts, in any browser and password manager, as long as no one guesses. */
 export function unlockPage({ next, problem, retryAfterSeconds, work, ...options }: UnlockPageOptions): PreparedPage {
-  const page = preparePage(problem === 'limited' ? 429 : 401, options.baseUrl, {
+  const page = preparePage(problem === 'limited' ? 429 : 401, options, {
     art: 'keyhole',
     host: options.host,
     title: 'This drop has a password',
@@ -248,10 +261,10 @@ const RETRY_AFTER_SECONDS: ReadonlyMap<number, number> = new Map([
 /** Anything that is not about one drop. `id`: what the log shows too. */
 export function errorPage(
   status: number,
-  { baseUrl, id, isProtected = false }: { baseUrl: string; id?: string | undefined; isProtected?: boolean },
+  { id, isProtected = false, ...house }: PageHouse & { id?: string | undefined; isProtected?: boolean },
 ): PreparedPage {
   const [title, lead] = ERROR_TEXTS.get(status) ?? (status >= 500 ? OUR_FAILURE : WRONG_REQUEST)
-  return preparePage(status, baseUrl, {
+  return preparePage(status, house, {
     art: status >= 500 ? 'broken' : 'outline',
     title,
     lead,
@@ -271,10 +284,14 @@ export interface PageContent extends Pick<StandalonePage, 'title' | 'lead' | 'bo
   readonly script?: string | undefined
 }
 
-export function preparePage(status: number, baseUrl: string, content: PageContent): PreparedPage {
+export function preparePage(
+  status: number,
+  { baseUrl, look = HOUSE_LOOK }: PageHouse,
+  content: PageContent,
+): PreparedPage {
   const { art, host, title, lead, body, footer, retryAfterSeconds, refreshSeconds, cacheControl, script } = content
-  const page = render({
-    title: `${title} · Dropway`,
+  const page = rendererOf(look)({
+    title: `${title} · ${look.name}`,
     art: drawing(art),
     code: host === undefined ? String(status) : status === 200 ? host : `${status} · ${host}`,
     heading: title,
@@ -291,6 +308,6 @@ export function preparePage(status: number, baseUrl: string, content: PageConten
   return { status, headers, body: Buffer.from(page.body) }
 }
 
-export function reportLine({ baseUrl, host }: PageOptions): Content {
-  return html`Published with <a href="${baseUrl}/">Dropway</a>. <a href="${reportAddressOf(baseUrl, host)}">Report abuse</a>`
+export function reportLine({ baseUrl, look = HOUSE_LOOK, host }: PageOptions): Content {
+  return html`Published with <a href="${baseUrl}/">${look.name}</a>. <a href="${reportAddressOf(baseUrl, host)}">Report abuse</a>`
 }

@@ -95,7 +95,7 @@ function privatePage(
   options: PageOptions,
   content: { title: string; lead: Content; body: Content; retryAfterSeconds?: number | undefined },
 ): PreparedPage {
-  const page = preparePage(status, options.baseUrl, {
+  const page = preparePage(status, options, {
     ...content,
     art: status === 200 ? 'letter' : 'keyhole',
     host: options.host,

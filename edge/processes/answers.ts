@@ -8,9 +8,10 @@ import { newId } from '../../shared/contracts/ids.ts'
 import type { Log } from '../../shared/running/log.ts'
 import type { Challenge } from '../../shared/secrets/proof-of-work.ts'
 import { reportAddressOf } from '../../shared/http/report-address.ts'
+import { HOUSE_LOOK, type Look } from '../../shared/pages/look.ts'
 import { addressOf } from '../../shared/settings/settings.ts'
 import type { ClosedPage, Drop, Exchange, HeaderList } from '../context.ts'
-import { closedPage, errorPage, missingPage, unlockPage, type PreparedPage } from '../gate/pages.ts'
+import { closedPage, errorPage, missingPage, unlockPage, type PageHouse, type PreparedPage } from '../gate/pages.ts'
 import { nextAfterUnlocking, type UnlockOutcome } from '../gate/unlock.ts'
 import { askedPage, codePage, enterPage, lockedPage, type ViewerPageOptions } from '../gate/viewer-pages.ts'
 import type { DoorAnswers } from '../gate/viewing.ts'
@@ -55,11 +56,14 @@ const SAFE: HeaderList = ['x-content-type-options', 'nosniff', 'strict-transport
 
 export interface AnswerSettings {
   readonly baseUrl: string
+  /** Name and colours of the service; unset: the house's own. */
+  readonly look?: Look
   readonly publicPort: number | undefined
   readonly log: Log
 }
 
-export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Answers {
+export function createAnswers({ baseUrl, look = HOUSE_LOOK, publicPort, log }: AnswerSettings): Answers {
+  const house = { baseUrl, look }
   const service = new URL(baseUrl).hostname.replace(/^\[|\]$/g, '')
   const kept = new LRUCache<string, PreparedPage>({ max: MAX_KEPT_PAGES })
   const ofRedirects = new WeakMap<Drop, HeaderList>()
@@ -72,13 +76,13 @@ export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Ans
     closed: (exchange, page) =>
       send(
         exchange,
-        keep(`${page} ${exchange.host}`, () => closedPage(page, { baseUrl, host: exchange.host })),
+        keep(`${page} ${exchange.host}`, () => closedPage(page, { ...house, host: exchange.host })),
       ),
     missing: (exchange, drop) =>
       send(
         exchange,
         keep(`missing ${drop.isProtected} ${exchange.host}`, () =>
-          missingPage({ baseUrl, host: exchange.host, isProtected: drop.isProtected }),
+          missingPage({ ...house, host: exchange.host, isProtected: drop.isProtected }),
         ),
         [...versionOf(drop), ...corsOf(drop)],
       ),
@@ -86,14 +90,14 @@ export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Ans
       if (exchange.host === service && isProgram(exchange.target)) return sendJson(exchange, apiError(status, id))
       const isProtected = drop?.isProtected ?? false
       const page = keep(`error ${status} ${isProtected} ${id ?? ''}`, () =>
-        errorPage(status, { baseUrl, id, isProtected }),
+        errorPage(status, { ...house, id, isProtected }),
       )
       send(exchange, page, [...(status === 405 ? ALLOW : []), ...(drop ? [...versionOf(drop), ...corsOf(drop)] : [])])
     },
     locked(exchange, drop, { form, outcome, work }) {
       const next = form === undefined ? exchange.target : form.get('next')
       const retryAfterSeconds = outcome?.kind === 'limited' ? outcome.retryAfterSeconds : undefined
-      const about = { baseUrl, host: exchange.host, next: nextAfterUnlocking(next), work }
+      const about = { ...house, host: exchange.host, next: nextAfterUnlocking(next), work }
       send(exchange, unlockPage({ ...about, problem: outcome?.kind, retryAfterSeconds }), versionOf(drop))
     },
     unlocked(exchange, drop, { location, setCookie }) {
@@ -124,7 +128,7 @@ export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Ans
       exchange.send(200, drop.isProtected ? [...PRIVATE_ICON_HEADERS, ...corsOf(drop)] : ICON_HEADERS, ICON_PNG),
     methods: (exchange, drop) =>
       exchange.send(204, [...ALLOW, ...SAFE, ...versionOf(drop), ...(drop.route.viewers ? PREFLIGHT : [])], undefined),
-    ...viewerAnswers(baseUrl),
+    ...viewerAnswers(house),
     unavailable(exchange, { status, error }) {
       const id = error === undefined ? undefined : newId('err')
       if (error !== undefined) log.warn({ id, err: error, status }, 'control did not answer')
@@ -137,9 +141,9 @@ export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Ans
 type ViewerAnswers = Pick<Answers, 'notIn' | 'codeAsked' | 'door' | 'goTo' | 'programRefused'>
 
 /** Answers to those who are not in yet. They name no version: even how often a private drop changes is its own affair. */
-function viewerAnswers(baseUrl: string): ViewerAnswers {
+function viewerAnswers(house: PageHouse): ViewerAnswers {
   const about = ({ host }: Exchange, { route }: Drop, next: string | null): ViewerPageOptions => ({
-    baseUrl,
+    ...house,
     host,
     next: nextAfterUnlocking(next),
     asks: route.viewers?.asks ?? false,

@@ -100,7 +100,7 @@ function assemble(config: EdgeConfig, log: Log): Parts {
     clock,
     tell: (attempt) => tell({ type: 'attempt', attempt }),
   })
-  const answers = createAnswers({ baseUrl: config.baseUrl, publicPort: config.publicPort, log })
+  const answers = createAnswers({ ...config, log })
   const line = createVisitLine({ controlUrls: config.controlUrls, publicHost: new URL(config.baseUrl).host })
   const pipeline = createPipeline({
     classify: createClassify({ routes, serviceHost: config.serviceHost, sitesDomain: config.sitesDomain, secrets }),
@@ -112,7 +112,7 @@ function assemble(config: EdgeConfig, log: Log): Parts {
       ask: createMemberQuestion(config.controlUrls, new URL(config.baseUrl).host),
     }),
     sites: createSites(blobs, indexManifest),
-    representations: createRepresentations({ blobs, cache, snippets: createSnippets({ baseUrl: config.baseUrl }) }),
+    representations: createRepresentations({ blobs, cache, snippets: createSnippets(config) }),
     answers,
     proxy,
     viewing: createViewing({

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { LRUCache } from 'lru-cache'
 import type { Analytics } from '../../shared/contracts/analytics.ts'
 import { escape } from '../../shared/pages/html.ts'
+import { HOUSE_LOOK, type Look } from '../../shared/pages/look.ts'
 import { readInlineScripts } from '../../shared/pages/inline-script.ts'
 import type { Markup, ServedSite, Snippets } from '../context.ts'
 import { badgeCss, badgeFrames, badgeHtml } from './badge.ts'
@@ -33,7 +34,21 @@ interface Settings {
   readonly key: string
 }
 
-export function createSnippets({ baseUrl }: { baseUrl: string }): SnippetSource {
+/** What is the same in all of them. */
+interface House {
+  readonly baseUrl: string
+  readonly name: string
+  readonly consentStyle: string
+  readonly badgeStyle: string
+}
+
+export function createSnippets({ baseUrl, look = HOUSE_LOOK }: { baseUrl: string; look?: Look }): SnippetSource {
+  const house: House = {
+    baseUrl,
+    name: look.name,
+    consentStyle: consentCss(look.palette),
+    badgeStyle: badgeCss(look.palette),
+  }
   const made = new LRUCache<string, Snippets>({ max: MAX_CACHED })
   /** Browsers send a few thousand different texts; parsing one costs more than the rest of the look-up. */
   const understood = new LRUCache<string, Language>({ max: MAX_UNDERSTOOD })
@@ -61,7 +76,7 @@ export function createSnippets({ baseUrl }: { baseUrl: string }): SnippetSource 
       const language = settings.hasBanner ? languageOf(acceptLanguage) : 'en'
       const key = `${markup} ${language} ${settings.key}`
       let snippets = made.get(key)
-      if (!snippets) made.set(key, (snippets = makeSnippets(settings, markup, language, baseUrl)))
+      if (!snippets) made.set(key, (snippets = makeSnippets(settings, markup, language, house)))
       return snippets
     },
   }
@@ -89,15 +104,16 @@ function needsBanner(analytics: Analytics | null, trackers: readonly Tracker[]):
   }
 }
 
-function makeSnippets(settings: Settings, markup: Markup, language: Language, baseUrl: string): Snippets {
-  const style = settings.hasBanner ? consentCss : ''
+function makeSnippets(settings: Settings, markup: Markup, language: Language, house: House): Snippets {
+  const { baseUrl, name } = house
+  const style = settings.hasBanner ? house.consentStyle : ''
   const script = scriptOf(settings, language)
-  const badgeStyle = settings.badgeHost === undefined ? '' : badgeCss
+  const badgeStyle = settings.badgeHost === undefined ? '' : house.badgeStyle
   const element = markup === 'xhtml' ? xmlElement : htmlElement
   const head = element('style', style) + element('script', script)
-  const badge = settings.badgeHost === undefined ? '' : badgeHtml(baseUrl, settings.badgeHost)
+  const badge = settings.badgeHost === undefined ? '' : badgeHtml({ baseUrl, host: settings.badgeHost, name })
   const body = badge === '' ? '' : badge + element('style', badgeStyle)
-  const frames = badge === '' || markup === 'xhtml' ? undefined : badgeFrames(badge, badgeStyle)
+  const frames = badge === '' || markup === 'xhtml' ? undefined : badgeFrames(badge, badgeStyle, name)
   const csp = needsOf(settings.trackers)
   return {
     markup,

@@ -47,7 +47,6 @@ export type ConflictCode =
   | 'already_member'
   | 'already_sent'
   | 'domain_taken'
-  | 'email_taken'
   | 'expired'
   | 'not_confirmed'
   | 'organisation_has_members'
@@ -146,6 +145,8 @@ export const errors = {
   /** `instead`: what to do, as a sentence. */
   anonymousOff: (instead = 'Sign in first.') =>
     new ApiError(403, 'anonymous_off', `Publishing without an account is switched off here. ${instead}`),
+  /** `why`: who may have an account here. */
+  signUpClosed: (why: string) => new ApiError(403, 'sign_up_closed', why),
   /** RFC 6750 §3.1. `needs`: a scope, or what no scope covers. */
   insufficientScope: (needs: string, has: string) => {
     const isScope = ['read', 'publish', 'manage'].includes(needs)
@@ -193,6 +194,8 @@ export const errors = {
       `The address "${slug}" has two hyphens in a row, which international names and previews have. Choose another, or use one hyphen.`,
     ),
   conflict: (code: ConflictCode, detail: string) => new ApiError(409, code, detail),
+  emailTaken: () =>
+    new ApiError(409, 'email_taken', 'There is an account with this e-mail already. Sign in, or reset its password.'),
   subscriptionExists: (portalUrl: string) =>
     new ApiError(409, 'subscription_exists', 'There is already a subscription. Change it in the billing portal.', {
       fields: { portal_url: portalUrl },

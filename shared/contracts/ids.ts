@@ -12,6 +12,8 @@ export type IdPrefix =
   | 'pub'
   | 'ses'
   | 'inv'
+  /** A link of the operator to sign up with. */
+  | 'sul'
   | 'dom'
   | 'upl'
   | 'cli'

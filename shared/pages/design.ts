@@ -46,7 +46,7 @@ button,input,select,textarea{font:inherit;color:inherit}
 /** Controls that stand-alone pages need as well: buttons, fields, notices, the brand. */
 export const controlsCss = `
 .brand{display:inline-flex;align-items:center;gap:var(--space-2);color:var(--ink);font-weight:680;letter-spacing:-.02em;font-size:1.125rem;text-decoration:none}
-.brand:hover{color:var(--ink)}.brand svg{width:1.5rem;height:1.5rem;color:var(--accent);flex:none}
+.brand:hover{color:var(--ink)}.brand svg{width:1.5rem;height:1.5rem;color:var(--accent);flex:none}.brand img{height:1.75rem;width:auto;max-width:9rem;object-fit:contain}
 .button{display:inline-flex;align-items:center;justify-content:center;gap:var(--space-2);min-height:2.75rem;padding:.5rem 1.125rem;border:1px solid var(--line-strong);border-radius:var(--radius-m);background:var(--surface);color:var(--ink);font-weight:560;line-height:1.25;text-align:center;text-decoration:none;cursor:pointer}
 .button:hover{border-color:var(--accent);color:var(--accent-strong)}
 .button.primary{background:var(--accent);border-color:var(--accent);color:var(--on-accent)}

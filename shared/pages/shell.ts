@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto'
 import { brandLink } from './brand.ts'
 import { baseCss, compact, controlsCss, standaloneCss, tokensCss } from './design.ts'
 import { html, raw, type Content, type Html } from './html.ts'
+import { HOUSE_LOOK, logoAsData, paletteCss, type Look } from './look.ts'
 
 export interface StandalonePage {
   readonly title: string
@@ -33,15 +34,16 @@ export interface RenderedPage {
 }
 
 /** The style sheet is the same for all of them: make the renderer once and keep it. */
-export function createStandalonePages(): (page: StandalonePage) => RenderedPage {
-  const css = compact(tokensCss + baseCss + controlsCss + standaloneCss)
+export function createStandalonePages(look: Look = HOUSE_LOOK): (page: StandalonePage) => RenderedPage {
+  const css = compact(tokensCss + baseCss + controlsCss + standaloneCss) + paletteCss(look)
+  const logo = look.logo && logoAsData(look.logo)
   const policy = (script: string | undefined): string =>
     [
       "default-src 'none'",
       `style-src 'sha256-${sha256(css)}'`,
       ...(script === undefined ? [] : [`script-src 'sha256-${sha256(script)}'`]),
       // The icon of the host, which browsers ask for by themselves.
-      "img-src 'self'",
+      logo === undefined ? "img-src 'self'" : "img-src 'self' data:",
       "form-action 'self'",
       "base-uri 'none'",
       "frame-ancestors 'none'",
@@ -55,12 +57,15 @@ export function createStandalonePages(): (page: StandalonePage) => RenderedPage 
     'content-security-policy': policy(undefined),
   }
   return (page) => ({
-    body: renderStandalone(page, css),
+    body: renderStandalone(page, { css, look, logo }),
     headers: page.script === undefined ? headers : { ...headers, 'content-security-policy': policy(page.script) },
   })
 }
 
-function renderStandalone(page: StandalonePage, css: string): string {
+function renderStandalone(
+  page: StandalonePage,
+  { css, look, logo }: { css: string; look: Look; logo: string | undefined },
+): string {
   return html`<!doctype html>
 <html lang="${page.lang ?? 'en'}">
 <head>
@@ -71,7 +76,7 @@ function renderStandalone(page: StandalonePage, css: string): string {
 <style>${raw(css)}</style>
 </head>
 <body class="standalone">
-<header>${brandLink(page.home)}</header>
+<header>${brandLink(page.home, look, logo)}</header>
 <main>
 ${page.art && html`<div class="art" aria-hidden="true">${page.art}</div>`}
 ${page.code !== undefined && html`<p class="code">${page.code}</p>`}
@@ -79,7 +84,7 @@ ${page.code !== undefined && html`<p class="code">${page.code}</p>`}
 <p class="lead">${page.lead}</p>
 ${page.body}
 </main>
-<footer>${page.footer ?? html`Published with <a href="${page.home}">Dropway</a>.`}</footer>
+<footer>${page.footer ?? html`Published with <a href="${page.home}">${look.name}</a>.`}</footer>
 ${page.script !== undefined && html`<script type="module">${raw(page.script)}</script>`}
 </body>
 </html>

@@ -25,6 +25,7 @@ export type Purpose =
   | 'oauth-client'
   | 'content-upload'
   | 'password-tag'
+  | 'first-owner'
   | 'pending-sign-in'
   | 'preview-label'
   | 'preview-pass'

@@ -2,6 +2,8 @@
 import path from 'node:path'
 import type { EnvReader } from './env.ts'
 import { isHostname } from '../http/hosts.ts'
+import type { Look } from '../pages/look.ts'
+import { readLook } from './look.ts'
 import { isNetwork } from '../http/ip.ts'
 
 export interface SharedSettings {
@@ -21,6 +23,8 @@ export interface SharedSettings {
   readonly trustedProxies: readonly string[]
   /** How long a plane that was told to stop says so at /readyz, while it still takes everyone. */
   readonly drainNoticeMs: number
+  /** Its name, logo, colour and links, the same on every page and in every mail. */
+  readonly look: Look
   /** `hang`: SIGUSR2 stops the event loop for ever. For tests of the watchdog alone. */
   readonly testHooks: 'off' | 'hang'
 }
@@ -43,6 +47,7 @@ export function readSharedSettings(env: EnvReader): SharedSettings {
     logLevel: env.oneOf('LOG_LEVEL', ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'], 'info'),
     trustedProxies: readTrustedProxies(env),
     drainNoticeMs: env.durationMs('DRAIN_NOTICE', '1s'),
+    look: readLook(env),
     testHooks: env.oneOf('TEST_HOOKS', ['off', 'hang'], 'off'),
   }
 }

@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream'
 import { createAccess } from '../../control/people/access/access.ts'
 import { createPasskeys } from '../../control/people/factors/passkeys.ts'
+import { createNewcomers } from '../../control/people/newcomers/newcomers.ts'
 import { createFactors } from '../../control/people/factors/factors.ts'
 import { createAccounts } from '../../control/people/accounts/accounts.ts'
 import type { Actor } from '../../control/ground/actor.ts'
@@ -75,7 +76,8 @@ export async function createAccountsFixture(log: Log = silentLog) {
     enqueueMail,
     hooks,
     factors,
-    passkeys: createPasskeys({ sql, clock, baseUrl: BASE_URL }),
+    passkeys: createPasskeys({ sql, clock, baseUrl: BASE_URL, serviceName: 'Dropway' }),
+    newcomers: createNewcomers({ sql, clock, baseUrl: BASE_URL, secrets, enqueueMail, policy: { kind: 'open' } }),
     personalDataKeptMs: PERSONAL_DATA_KEPT_MS,
     settings: { unverifiedLifetimeMs: 90 * DAY_MS, unverifiedWarningsMs: [30 * DAY_MS, 7 * DAY_MS] },
     dropUrl: (slug) => `https://${slug}.dropway.test`,

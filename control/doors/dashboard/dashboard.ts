@@ -36,8 +36,9 @@ export interface Dashboard extends ConsentPages {
 }
 
 export function createDashboard(services: DashboardServices): Dashboard {
-  const assets = loadAssets()
-  const handlers = createHandlers(services, createLayout(assets, services.config.baseUrl))
+  const { baseUrl, look, signUp } = services.config
+  const assets = loadAssets(look)
+  const handlers = createHandlers(services, createLayout({ assets, baseUrl, look, signUp }))
 
   /** The frame needs the session and its organisations; when even that fails the page still has to appear. */
   async function show(request: Request, page: Parameters<typeof handlers.reply>[1]): Promise<Reply> {

@@ -1,6 +1,7 @@
 /** What a tool is: a name, words, a strict schema, hints about what it does, and one call to a service. */
 import type { InputRequiredResult, ServerContext, ToolAnnotations } from '@modelcontextprotocol/server'
 import { z } from 'zod'
+import type { Look } from '../../../shared/pages/look.ts'
 import type { Clock } from '../../../shared/running/clock.ts'
 import type { Log } from '../../../shared/running/log.ts'
 import type { Actor, Scope } from '../../ground/actor.ts'
@@ -26,6 +27,8 @@ export interface ToolServices {
   clock: Clock
   log: Log
   baseUrl: string
+  /** The name by which assistants know the service. */
+  look: Look
   /** What the docs tell people. */
   guides: readonly Guide[]
 }

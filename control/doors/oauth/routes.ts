@@ -40,9 +40,11 @@ interface OAuthRoutesDependencies {
   readonly oauth: OAuth
   readonly publishers: Pick<Publishers, 'exchange'>
   readonly baseUrl: string
+  /** What people call the service. */
+  readonly name: string
 }
 
-export function oauthRoutes({ oauth, publishers, baseUrl }: OAuthRoutesDependencies): Route[] {
+export function oauthRoutes({ oauth, publishers, baseUrl, name }: OAuthRoutesDependencies): Route[] {
   /** RFC 8693 for workflows, which are no clients of ours; everything else is a client's. */
   async function tokenFor(form: URLSearchParams, ip: string): Promise<object> {
     if (form.get('grant_type') !== TOKEN_EXCHANGE_GRANT) return oauth.token(form)
@@ -77,7 +79,7 @@ export function oauthRoutes({ oauth, publishers, baseUrl }: OAuthRoutesDependenc
     authorization_servers: [baseUrl],
     scopes_supported: ['mcp', ...SCOPES],
     bearer_methods_supported: ['header'],
-    resource_name: 'Dropway',
+    resource_name: name,
     resource_documentation: `${baseUrl}/docs`,
   }
 

@@ -67,7 +67,7 @@ interface AnonymousDependencies {
   inspector: PageInspector
   storage: AnonymousStorage
   botCheck: BotCheck
-  config: Pick<ControlConfig, 'baseUrl' | 'sitesDomain' | 'publicPort' | 'anonymousPerHour'>
+  config: Pick<ControlConfig, 'baseUrl' | 'sitesDomain' | 'publicPort' | 'anonymousPerHour' | 'allowsAnonymous'>
 }
 
 /** A drop of a browser without an account, as its list shows it. */
@@ -94,7 +94,7 @@ export interface AnonymousText {
 export interface Anonymous {
   /** The most that one upload may hold. */
   readonly capBytes: number
-  /** Called before a body is read: limits, storage, and the bot check, which may wait, refuse or ask for a proof. */
+  /** Called before a body is read: whether strangers may publish at all (403 `anonymous_off`), limits, storage, and the bot check, which may wait, refuse or ask for a proof. */
   admit(publisher: Publisher): Promise<void>
   /** `until`: when visitors meet 410, where that is before the end of its clock. */
   publish(
@@ -222,6 +222,7 @@ function createAdmission({
   const rejections = createRejectionMemory(clock)
   return {
     async admit(publisher: Publisher): Promise<void> {
+      if (!config.allowsAnonymous) throw errors.anonymousOff()
       const network = limitKeyOfIp(publisher.ip)
       const window = { windowSeconds: HOUR_MS / 1000 }
       await limiter.consume('anonymous-ip', network, { points: config.anonymousPerHour, ...window })
@@ -260,6 +261,7 @@ function createPublishAnonymously(
   { requireHarmless }: Pick<Admission, 'requireHarmless'>,
 ): Anonymous['publish'] {
   return async (publisher, prepared, name, until) => {
+    if (!config.allowsAnonymous) throw errors.anonymousOff()
     const inspection = await requireHarmless(publisher, prepared)
     const claimSecret = randomSecret()
     const { value: site, changes } = await changeRoutes(sql, async (tx) => {

@@ -5,6 +5,8 @@ import type { Operation } from './operations/operation.ts'
 import type { Schema } from './operations/sample.ts'
 
 export interface OpenApiOptions {
+  /** What people call the service. */
+  readonly name: string
   readonly baseUrl: string
   readonly version: string
   /** What each tag is about, in the order in which readers meet them. */
@@ -52,7 +54,7 @@ const ERROR_SCHEMA: Schema = {
 /** OpenAPI 3.1; routes without an `operation` (pages) are left out. */
 export function openApiDocument(
   routes: readonly Route[],
-  { baseUrl, version, tags, sessionCookie }: OpenApiOptions,
+  { name, baseUrl, version, tags, sessionCookie }: OpenApiOptions,
 ): OpenApiDocument {
   const schemas: Record<string, Schema> = { Error: ERROR_SCHEMA }
   const paths: Record<string, Record<string, NamedOperation>> = {}
@@ -65,7 +67,7 @@ export function openApiDocument(
   return {
     openapi: '3.1.0',
     info: {
-      title: 'Dropway API',
+      title: `${name} API`,
       version,
       description: 'Publishes static sites at HTTPS addresses and keeps every upload as a version.',
     },

@@ -9,6 +9,7 @@ import { errors } from '../../../shared/contracts/errors.ts'
 import { parseAuthority } from '../../../shared/http/hosts.ts'
 import { isLoopback } from '../../../shared/http/ip.ts'
 import { html, type Content } from '../../../shared/pages/html.ts'
+import type { Look } from '../../../shared/pages/look.ts'
 import { createStandalonePages } from '../../../shared/pages/shell.ts'
 import { html as htmlReply } from '../http/reply.ts'
 import type { Reply, Request, Route } from '../http/route.ts'
@@ -18,8 +19,14 @@ import { readMessage, type ReadMessage } from './eml.ts'
 const MAX_LISTED = 200
 const MAIL_ID = /^mail_[0-9a-z]+$/
 
-export function devMailRoutes({ folder, serviceHost }: { folder: string; serviceHost: string }): Route[] {
-  const standalone = createStandalonePages()
+interface DevMailOptions {
+  readonly folder: string
+  readonly serviceHost: string
+  readonly look?: Look
+}
+
+export function devMailRoutes({ folder, serviceHost, look }: DevMailOptions): Route[] {
+  const standalone = createStandalonePages(look)
   const page = (heading: string, lead: Content, body: Content): Reply => {
     const rendered = standalone({ title: heading, heading, lead, body, home: '/' })
     return { status: 200, headers: rendered.headers, body: rendered.body }

@@ -1,6 +1,7 @@
 /** The write side of mail: inside the transaction of the event it tells about, so that both commit or neither. */
 import type { Clock } from '../../../shared/running/clock.ts'
 import { newId } from '../../../shared/contracts/ids.ts'
+import { HOUSE_LOOK, type Look } from '../../../shared/pages/look.ts'
 import type { Secrets } from '../../../shared/secrets/secrets.ts'
 import type { Sql } from '../database/sql.ts'
 import { isNobody } from './address.ts'
@@ -17,11 +18,18 @@ interface NewMail<Name extends MailTemplate> {
 
 export type EnqueueMail = <Name extends MailTemplate>(sql: Sql, mail: NewMail<Name>) => Promise<void>
 
-export function createEnqueueMail({ secrets, clock }: { secrets: Pick<Secrets, 'seal'>; clock: Clock }): EnqueueMail {
+interface EnqueueDependencies {
+  readonly secrets: Pick<Secrets, 'seal'>
+  readonly clock: Clock
+  /** The name and the colours that mails show; unset: the house's own. */
+  readonly look?: Look
+}
+
+export function createEnqueueMail({ secrets, clock, look = HOUSE_LOOK }: EnqueueDependencies): EnqueueMail {
   return async (sql, { eventKey, to, template, data }) => {
     if (isNobody(to)) return
     const id = newId('mail')
-    const sealed = secrets.seal(JSON.stringify(renderMail(template, data)), sealContext(id))
+    const sealed = secrets.seal(JSON.stringify(renderMail(template, data, look)), sealContext(id))
     await insertMail(sql, { id, eventKey, recipient: to, template, sealed, now: new Date(clock.now()) })
   }
 }

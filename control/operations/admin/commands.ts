@@ -74,6 +74,17 @@ export async function readPassword(input: AsyncIterable<Buffer>): Promise<string
   return password
 }
 
+const invite: Command = {
+  usage: 'invite --email <e-mail>',
+  summary: 'lets one address have an account, whatever SIGNUP says: mails a link that works once, and prints it',
+  async run({ newcomers, sql }, args) {
+    const email = required('--email', options(args, { email: { type: 'string' } }).email)
+    if (await findAccount(sql, email)) throw new UsageError(`${email} has an account already.`)
+    const { email: address, link, until } = await newcomers.invite(email)
+    return { email: address, link, until: until.toISOString() }
+  },
+}
+
 const setPlan: Command = {
   usage: 'set-plan --email <e-mail> --plan <plan>',
   summary: 'to free: as a cancellation taking effect; to a paid plan: as subscribing again',
@@ -200,12 +211,17 @@ const stripeSetup: Command = {
     'creates the products, prices, billing portals and the webhook in the Stripe account; again: changes nothing',
   async run({ stripe, config }) {
     if (!stripe) throw new UsageError('STRIPE_SECRET_KEY is not set. Set it to a secret key of your Stripe account.')
-    return setUpStripe(stripe, { currencies: CURRENCIES, webhookUrl: `${config.baseUrl}/stripe/webhook` })
+    return setUpStripe(stripe, {
+      currencies: CURRENCIES,
+      webhookUrl: `${config.baseUrl}/stripe/webhook`,
+      service: config.look.name,
+    })
   },
 }
 
 export const commands: ReadonlyMap<string, Command> = new Map([
   ['create-account', createAccount],
+  ['invite', invite],
   ['set-plan', setPlan],
   ['end-access', endAccess],
   ['takedown', takedown],

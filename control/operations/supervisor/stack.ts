@@ -88,7 +88,16 @@ export async function startStack(config: SupervisorConfig, report: Report, cance
       name === 'control' ? new URL('../../main.ts', import.meta.url) : new URL('../../../edge/main.ts', import.meta.url)
     const { dataDir } = config
     return (cancelled: AbortSignal) =>
-      startPlane({ name, dataDir, main, graceMs, onLog, environment: planeEnvironment(), cancel: cancelled })
+      startPlane({
+        name,
+        dataDir,
+        main,
+        graceMs,
+        onLog,
+        onWord: report.say,
+        environment: planeEnvironment(),
+        cancel: cancelled,
+      })
   }
 
   const planeEnvironment = () => ({

@@ -21,6 +21,7 @@ import {
   leaveAllOrganisations,
   lockOwnedOrganisations,
 } from '../organisations/personal.ts'
+import { eraseSignUpLinksTo } from '../newcomers/newcomers.ts'
 import type { Accounts } from './contract.ts'
 import type { AbandonmentSettings, PartDependencies } from './dependencies.ts'
 import { requirePassword } from './signing-in.ts'
@@ -208,6 +209,7 @@ export function createErasure({ sql, clock, keptMs }: { sql: Pool; clock: Clock;
       await eraseFromAudit(tx, userId, addresses)
       await eraseMailsTo(tx, addresses)
       await eraseInvitationsTo(tx, addresses)
+      await eraseSignUpLinksTo(tx, addresses)
       await markErased(tx, userId, new Date(clock.now()))
       return true
     })

@@ -47,8 +47,12 @@ export interface Accounts {
    * Creates the user and a personal organisation, signs in at once, claims this browser's drops, mails the link.
    * The answer is the same when the address has an account: that sign-up gets one of its own which can never be
    * verified, and the owner of the address a mail.
+   * 403 `sign_up_closed` for whom SIGNUP does not let in; `token` is that of an invitation, which also proves the address.
    */
-  signUp(input: { email: string; password: string; country?: string }, circumstances: Circumstances): Promise<SignedIn>
+  signUp(
+    input: { email: string; password: string; country?: string; token?: string | undefined },
+    circumstances: Circumstances,
+  ): Promise<SignedIn>
   /**
    * 401 `wrong_credentials` alike for an unknown e-mail and a wrong password. After too many attempts 429
    * `proof_required` with a challenge; the next attempt brings its answer along (`proof`), which is good for one.

@@ -10,6 +10,7 @@ import type { EnqueueMail } from '../../ground/mail/mail.ts'
 import type { Factors } from '../factors/factors.ts'
 import type { Passkeys } from '../factors/passkeys.ts'
 import type { AccountHooks } from './contract.ts'
+import type { Newcomers } from '../newcomers/newcomers.ts'
 import type { Links } from './links.ts'
 import type { AllowanceName } from './rules.ts'
 
@@ -31,6 +32,7 @@ export interface AccountsDependencies {
     'isEnrolled' | 'takeCode' | 'requestRecovery' | 'applyRecovery' | 'endPasskeys' | 'forget'
   >
   readonly passkeys: Pick<Passkeys, 'userOf'>
+  readonly newcomers: Pick<Newcomers, 'admit' | 'policy'>
   /** How long what names the person of a closed account is kept in logs. */
   readonly personalDataKeptMs: number
   readonly settings: AbandonmentSettings

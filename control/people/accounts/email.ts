@@ -5,6 +5,7 @@ import { hashSecret } from '../../../shared/secrets/secrets.ts'
 import { isUniqueViolation, transaction } from '../../ground/database/sql.ts'
 import { changeRoutes, type RoutingTransaction } from '../../ground/routing/changes.ts'
 import { recordAudit } from '../audit/audit.ts'
+import { closedInWords, mayChangeTo } from '../newcomers/rules.ts'
 import { findHomeOrganisation } from '../organisations/personal.ts'
 import type { AccountHooks, Accounts } from './contract.ts'
 import type { PartDependencies } from './dependencies.ts'
@@ -84,7 +85,10 @@ export async function verify(
   })
 }
 
-type EmailChangeDependencies = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'links' | 'now' | 'enqueueMail'>
+type EmailChangeDependencies = Pick<
+  PartDependencies,
+  'sql' | 'hooks' | 'throttle' | 'links' | 'now' | 'enqueueMail' | 'newcomers'
+>
 
 export function createEmailChange({
   sql,
@@ -93,10 +97,12 @@ export function createEmailChange({
   links,
   now,
   enqueueMail,
+  newcomers,
 }: EmailChangeDependencies): Pick<Accounts, 'requestEmailChange' | 'confirmEmailChange'> {
   return {
     async requestEmailChange(actor, { newEmail, password }) {
       const email = parseEmail(newEmail)
+      if (!mayChangeTo(newcomers.policy, email)) throw errors.signUpClosed(closedInWords(newcomers.policy))
       await requirePassword(sql, throttle, actor, password)
       await throttle.require('emailChangePerAccount', actor.userId)
       // An address that is in use already gets no mail, and the answer does not tell.

@@ -17,7 +17,10 @@ import { deviceOf } from '../access/devices.ts'
 import { beginSession } from '../access/sessions.ts'
 import { noteDevice } from '../factors/devices.ts'
 
-type SigningUpDependencies = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'links' | 'now' | 'secrets'>
+type SigningUpDependencies = Pick<
+  PartDependencies,
+  'sql' | 'hooks' | 'throttle' | 'links' | 'now' | 'secrets' | 'newcomers'
+>
 
 interface WantedUser {
   readonly email: string
@@ -30,7 +33,7 @@ interface WantedUser {
 type CreatedUser = Pick<SignedIn, 'userId' | 'orgId' | 'email'>
 
 export function createSigningUp(deps: SigningUpDependencies): Pick<Accounts, 'signUp' | 'createAccount'> {
-  const { sql, hooks, throttle, links, now, secrets } = deps
+  const { sql, hooks, throttle, links, now, secrets, newcomers } = deps
 
   /** Undefined when the address is taken. */
   async function createUser(tx: Sql, wanted: WantedUser, namesake?: Namesake): Promise<CreatedUser | undefined> {
@@ -60,6 +63,9 @@ export function createSigningUp(deps: SigningUpDependencies): Pick<Accounts, 'si
   return {
     async signUp(input, circumstances) {
       const email = parseEmail(input.email)
+      const newcomer = { email, token: input.token }
+      // Asked again in the transaction: a refusal should cost neither a hash nor anyone's allowance.
+      await newcomers.admit(sql, newcomer)
       requireGoodPassword(input.password, email)
       await throttle.require('signUpPerNetwork', limitKeyOfIp(circumstances.ip))
       const mayTellOwner = await throttle.admit('signUpAgainMailPerAddress', email)
@@ -70,8 +76,12 @@ export function createSigningUp(deps: SigningUpDependencies): Pick<Accounts, 'si
         acceptLanguage: circumstances.acceptLanguage,
       })
       const { value: signedIn, changes } = await changeRoutes(sql, async (tx) => {
-        const wanted = { email, passwordHash, country, verified: false, ip: circumstances.ip }
+        const admitted = await newcomers.admit(tx, newcomer)
+        const { provesAddress } = admitted
+        const wanted = { email, passwordHash, country, verified: provesAddress, ip: circumstances.ip }
         const own = await createUser(tx, wanted)
+        // Whoever has the link has read the mail, and may know.
+        if (!own && provesAddress) throw errors.emailTaken()
         const created =
           own ??
           (await createUser(tx, wanted, {
@@ -79,6 +89,7 @@ export function createSigningUp(deps: SigningUpDependencies): Pick<Accounts, 'si
             passwordTag: passwordTag(secrets, email, input.password),
           }))
         if (!created) throw new Error('A namesake has an address of its own, and it was taken')
+        await admitted.settle(tx, created.userId)
         const { setCookie } = await beginSession(tx, created, circumstances, now())
         await noteDevice(tx, { userId: created.userId, device: deviceOf(circumstances.userAgent), now: now() })
         const claimed =
@@ -86,9 +97,9 @@ export function createSigningUp(deps: SigningUpDependencies): Pick<Accounts, 'si
             ? 0
             : await hooks.claim(tx, { anonymousId: circumstances.anonymousId, ...created, isNewAccount: true })
         // After the claim: the mail names what is hidden until its link is opened.
-        if (own) await links.send(tx, 'verify', created)
-        else if (mayTellOwner) await links.tellOwner(tx, email)
-        return { ...created, emailVerified: false, setCookie, claimed }
+        if (own && !provesAddress) await links.send(tx, 'verify', created)
+        else if (!own && mayTellOwner) await links.tellOwner(tx, email)
+        return { ...created, emailVerified: provesAddress, setCookie, claimed }
       })
       if (signedIn.claimed > 0) await hooks.propagate(changes)
       return signedIn
@@ -104,11 +115,7 @@ export function createSigningUp(deps: SigningUpDependencies): Pick<Accounts, 'si
         const { verified } = input
         const created = await createUser(tx, { email, passwordHash, country, verified, ip: 'operator' })
         // Only an operator hears this, who may know.
-        if (!created)
-          throw errors.conflict(
-            'email_taken',
-            'There is an account with this e-mail already. Sign in, or reset its password.',
-          )
+        if (!created) throw errors.emailTaken()
         if (!verified) await links.send(tx, 'verify', created)
         return created
       })

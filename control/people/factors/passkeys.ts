@@ -45,9 +45,11 @@ export interface PasskeysDependencies {
   readonly sql: Pool
   readonly clock: Clock
   readonly baseUrl: string
+  /** What a device shows beside the key. */
+  readonly serviceName: string
 }
 
-export function createPasskeys({ sql, clock, baseUrl }: PasskeysDependencies): Passkeys {
+export function createPasskeys({ sql, clock, baseUrl, serviceName }: PasskeysDependencies): Passkeys {
   const rpID = new URL(baseUrl).hostname
   const now = (): Date => new Date(clock.now())
 
@@ -63,7 +65,7 @@ export function createPasskeys({ sql, clock, baseUrl }: PasskeysDependencies): P
       requireProved(actor)
       const own = await queries.listPasskeys(sql, actor.userId)
       const options = await generateRegistrationOptions({
-        rpName: 'Dropway',
+        rpName: serviceName,
         rpID,
         userName: actor.email,
         userID: new TextEncoder().encode(actor.userId),

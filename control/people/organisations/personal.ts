@@ -2,9 +2,12 @@
 import { before } from '../../../shared/values/before.ts'
 import { newId } from '../../../shared/contracts/ids.ts'
 import { MAX_NAME_CHARS } from '../../../shared/contracts/limits.ts'
+import { hashSecret } from '../../../shared/secrets/secrets.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 import {
   deleteInvitationsTo,
+  findOpenInvitation,
+  hasOpenInvitationTo,
   deleteMemberships,
   insertOrganisation,
   listMemberships,
@@ -54,6 +57,17 @@ export function closeOrganisation(sql: Sql, orgId: string, now: Date): Promise<v
 export function leaveAllOrganisations(sql: Sql, userId: string): Promise<void> {
   return deleteMemberships(sql, userId)
 }
+
+/** Was this link mailed to that address, and is it still good? It stays so until the invitation is accepted. */
+export async function organisationInvites(
+  sql: Sql,
+  { token, email, now }: { token: string; email: string; now: Date },
+): Promise<boolean> {
+  return (await findOpenInvitation(sql, hashSecret(token), now))?.email === email
+}
+
+/** Has any organisation invited this address? */
+export const isInvited = (sql: Sql, email: string, now: Date): Promise<boolean> => hasOpenInvitationTo(sql, email, now)
 
 /** Forgets who was invited, once that account is gone for good. */
 export const eraseInvitationsTo = (sql: Sql, addresses: readonly string[]): Promise<void> =>

@@ -245,6 +245,14 @@ export async function findOpenInvitation(sql: Sql, tokenHash: string, now: Date)
   return row
 }
 
+export async function hasOpenInvitationTo(sql: Sql, email: string, now: Date): Promise<boolean> {
+  const rows = await sql`
+    select 1 from invitations i join organisations o on o.id = i.org_id
+    where lower(i.email) = ${email} and i.accepted_at is null and i.revoked_at is null and i.expires_at > ${now}
+      and o.deleted_at is null limit 1`
+  return rows.length > 0
+}
+
 export async function markInvitationAccepted(sql: Sql, invitationId: string, now: Date): Promise<void> {
   await sql`update invitations set accepted_at = ${now} where id = ${invitationId}`
 }

@@ -1,5 +1,6 @@
 /** Creates the products, prices, portals and the webhook in a Stripe account. Running it again changes nothing. */
 import type Stripe from 'stripe'
+import { HOUSE_LOOK } from '../../../shared/pages/look.ts'
 import { plans } from '../../ground/terms/plans.ts'
 import { INTERVALS, lookupKeyOf, productOf, SOLD_PLANS, type Interval, type SoldPlan } from './rules.ts'
 import { isMissing, isStripeError, stripeLibrary } from './stripe.ts'
@@ -34,13 +35,20 @@ export interface WebhookSetUp {
   readonly refused?: string
 }
 
+interface StripeSetUpOptions {
+  readonly currencies: readonly string[]
+  readonly webhookUrl: string
+  /** What people read on their invoices. */
+  readonly service?: string
+}
+
 /** One wish for both: what is sold, and where Stripe tells what became of it. */
 export async function setUpStripe(
   stripe: Stripe,
-  { currencies, webhookUrl }: { currencies: readonly string[]; webhookUrl: string },
+  { currencies, webhookUrl, service = HOUSE_LOOK.name }: StripeSetUpOptions,
 ): Promise<SetUp & { readonly webhook: WebhookSetUp }> {
   const done = { created: [] as string[], existing: [] as string[], differing: [] as string[] }
-  for (const plan of SOLD_PLANS) await ensureProduct(stripe, plan, done)
+  for (const plan of SOLD_PLANS) await ensureProduct(stripe, plan, { service, done })
   for (const currency of currencies) {
     const products: { product: string; prices: string[] }[] = []
     for (const plan of SOLD_PLANS) {
@@ -50,7 +58,7 @@ export async function setUpStripe(
     }
     await ensurePortal(stripe, currency, products, done)
   }
-  return { ...done, webhook: await ensureWebhook(stripe, webhookUrl, done) }
+  return { ...done, webhook: await ensureWebhook(stripe, webhookUrl, { service, done }) }
 }
 
 /** Where customers of that currency may change their plan; undefined: Stripe's default portal. */
@@ -62,16 +70,22 @@ export async function portalConfiguration(
   return data.find(({ metadata }) => metadata?.[PORTAL_CURRENCY] === currency)
 }
 
+/** Under which name things are made, and what became of it. */
+interface Naming {
+  readonly service: string
+  readonly done: Done
+}
+
 type Done = { created: string[]; existing: string[]; differing: string[] }
 
-async function ensureProduct(stripe: Stripe, plan: SoldPlan, done: Done): Promise<void> {
+async function ensureProduct(stripe: Stripe, plan: SoldPlan, { service, done }: Naming): Promise<void> {
   const id = productOf(plan)
   try {
     await stripe.products.retrieve(id)
     done.existing.push(id)
   } catch (error) {
     if (!isMissing(error)) throw error
-    await stripe.products.create({ id, name: `Dropway ${plans[plan].label}` })
+    await stripe.products.create({ id, name: `${service} ${plans[plan].label}` })
     done.created.push(id)
   }
 }
@@ -106,7 +120,7 @@ async function ensurePrice(
  * Pinned to the version of Stripe's interface that this release was written for: a newer default of the account must not
  * change what arrives. A pin cannot be moved, so an endpoint with another one is named as differing.
  */
-async function ensureWebhook(stripe: Stripe, url: string, done: Done): Promise<WebhookSetUp> {
+async function ensureWebhook(stripe: Stripe, url: string, { service, done }: Naming): Promise<WebhookSetUp> {
   const { data } = await stripe.webhookEndpoints.list({ limit: 100 })
   const known = data.filter((endpoint) => endpoint.url === url && endpoint.status === 'enabled')
   const pinned = known.find(({ api_version }) => api_version === stripeLibrary().API_VERSION)
@@ -126,7 +140,7 @@ async function ensureWebhook(stripe: Stripe, url: string, done: Done): Promise<W
       url,
       enabled_events: WEBHOOK_EVENTS,
       api_version: stripeLibrary().API_VERSION as Stripe.WebhookEndpointCreateParams.ApiVersion,
-      description: 'Dropway',
+      description: service,
     })
     done.created.push('webhook')
     return { url, secret: made.secret }

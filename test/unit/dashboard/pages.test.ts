@@ -16,6 +16,7 @@ import { staffPage } from '../../../control/doors/dashboard/staff/staff-view.ts'
 import { relativeTime } from '../../../control/doors/dashboard/parts/words.ts'
 import { bytesInWords } from '../../../shared/values/sizes.ts'
 import { html, type Html } from '../../../shared/pages/html.ts'
+import { HOUSE_LOOK } from '../../../shared/pages/look.ts'
 import { errors } from '../../../shared/contracts/errors.ts'
 import { openApiDocument } from '../../../control/ground/http/openapi.ts'
 import { described } from '../../../control/ground/http/operations/described.ts'
@@ -81,7 +82,12 @@ describe('which drops stay live', () => {
 })
 
 describe('compression of pages', () => {
-  const render = createLayout(loadAssets(), 'https://dropway.test')
+  const render = createLayout({
+    assets: loadAssets(HOUSE_LOOK),
+    baseUrl: 'https://dropway.test',
+    look: HOUSE_LOOK,
+    signUp: { kind: 'open' },
+  })
   const words = html`<p>${'the same words again and again '.repeat(200)}</p>`
   const stranger: Viewer = { signedIn: undefined, csrf: 'a-token', cookies: [], encoding: 'br' }
   const encodingFor = async (who: Viewer, body: Html) =>
@@ -109,9 +115,16 @@ describe('compression of pages', () => {
 })
 
 test('every module of a page’s scripts is asked for at once', async () => {
-  const assets = loadAssets()
+  const assets = loadAssets(HOUSE_LOOK)
   const page = textOf(
-    await createLayout(assets, 'https://dropway.test')(viewer, { title: 'T', body: '', scripts: ['publish'] }),
+    await createLayout({ assets, baseUrl: 'https://dropway.test', look: HOUSE_LOOK, signUp: { kind: 'open' } })(
+      viewer,
+      {
+        title: 'T',
+        body: '',
+        scripts: ['publish'],
+      },
+    ),
   )
   const preloaded = [...page.matchAll(/<link rel="modulepreload" href="([^"]+)"/g)].map(([, address]) => address!)
   expect(preloaded.length).toBeGreaterThan(10)
@@ -127,7 +140,12 @@ test('every module of a page’s scripts is asked for at once', async () => {
 
 test('after signing up one notice says what to do, not two', async () => {
   const newcomer: Viewer = { ...viewer, signedIn: { ...viewer.signedIn!, emailVerified: false } }
-  const render = createLayout(loadAssets(), 'https://dropway.test')
+  const render = createLayout({
+    assets: loadAssets(HOUSE_LOOK),
+    baseUrl: 'https://dropway.test',
+    look: HOUSE_LOOK,
+    signUp: { kind: 'open' },
+  })
   const request = { query: new URLSearchParams({ done: 'welcome' }) }
   const page = textOf(await render(newcomer, { title: 'T', body: '', ...flashOf(request) }))
   expect(page.match(/class="notice/g)).toHaveLength(1)
@@ -222,7 +240,7 @@ test('a QR code is one path of dark squares', () => {
 
 describe('assets', () => {
   test('scripts import each other by hashed names, and types are gone', async () => {
-    const assets = loadAssets()
+    const assets = loadAssets(HOUSE_LOOK)
     const address = assets.script('publish')
     const reply = await assets.routes[0]!.handle({
       params: { file: address.slice('/assets/'.length) },
@@ -247,7 +265,12 @@ test('the proof of work in the browser is SHA-256', async () => {
 })
 
 test('the consent page names the client as text, and its form may lead to the redirect alone', async () => {
-  const render = createLayout(loadAssets(), 'https://dropway.example')
+  const render = createLayout({
+    assets: loadAssets(HOUSE_LOOK),
+    baseUrl: 'https://dropway.example',
+    look: HOUSE_LOOK,
+    signUp: { kind: 'open' },
+  })
   const reply = await render(
     viewer,
     consentPage(viewer, {
@@ -280,7 +303,12 @@ test('the consent page names the host that was verified, and no other as the mak
     action: '/oauth/authorize',
     hidden: {},
   }
-  const layout = createLayout(loadAssets(), 'https://dropway.example')
+  const layout = createLayout({
+    assets: loadAssets(HOUSE_LOOK),
+    baseUrl: 'https://dropway.example',
+    look: HOUSE_LOOK,
+    signUp: { kind: 'open' },
+  })
   const render = async (verifiedHost: string | undefined) =>
     textOf(await layout(viewer, consentPage(viewer, { ...asked, verifiedHost })))
   expect(await render('app.example')).toContain('<dt>Made by</dt><dd><strong>app.example</strong> (verified)</dd>')
@@ -313,6 +341,7 @@ test('the reference describes an operation with a call that can be pasted', () =
     }),
   }
   const document = openApiDocument([route, { method: 'GET', path: '/page', handle: () => ({ status: 200 }) }], {
+    name: 'Dropway',
     baseUrl: 'https://dropway.example',
     version: '1',
     tags: [{ name: 'Versions', description: 'About versions.' }],
@@ -329,7 +358,13 @@ test('the reference describes an operation with a call that can be pasted', () =
 
 test('an error is told also when the organisations of its reader cannot be read', async () => {
   const services = {
-    config: { baseUrl: 'https://dropway.example', sitesDomain: 'dropway.example', publicPort: 443 },
+    config: {
+      baseUrl: 'https://dropway.example',
+      sitesDomain: 'dropway.example',
+      publicPort: 443,
+      look: HOUSE_LOOK,
+      signUp: { kind: 'open' },
+    },
     access: { sessionActor: async () => ({ ...viewer.signedIn }) },
     csrf: { csrfToken: () => ({ token: 'token', setCookie: undefined }) },
     organisations: { list: () => Promise.reject(new Error('the database has just gone')) },

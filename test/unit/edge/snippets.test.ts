@@ -42,11 +42,11 @@ describe('what is added', () => {
     expect(make(null, { badge: true })!.head.toString()).toBe('')
   })
 
-  test('a badge with the word dropway, a way home and a way to report', () => {
+  test('a badge with the name of the service, a way home and a way to report', () => {
     const { body, head } = make(null, { badge: true })!
     expect(head.length).toBe(0)
     expect(elementsOf(body.toString())).toEqual(['dropway-badge', 'style'])
-    expect(body.toString()).toContain('>dropway</a>')
+    expect(body.toString()).toContain('>Dropway</a>')
     expect(body.toString()).toContain(`href="${BASE_URL}/"`)
     expect(body.toString()).toContain(`href="${BASE_URL}/report?url=https%3A%2F%2Fdemo.dropway.test%3A8443%2F"`)
     expect(body.toString()).toContain('@media print')

@@ -27,6 +27,7 @@ const routes: Route[] = [
 const options = {
   baseUrl: 'https://dropway.example',
   version: '1.2.3',
+  name: 'Acme Pages',
   tags: [{ name: 'Sites', description: 'Sites.' }],
   sessionCookie: 'session',
 }
@@ -35,6 +36,7 @@ test('the document lists the API, not the pages, with path parameters, schemas a
   // Written and read again, as a client gets it.
   const document = JSON.parse(JSON.stringify(openApiDocument(routes, options)))
   expect(document['openapi']).toBe('3.1.0')
+  expect(document['info'].title).toBe('Acme Pages API')
   expect(document['servers']).toEqual([{ url: 'https://dropway.example/api/v1' }])
   expect(Object.keys(document['paths'])).toEqual(['/sites/{id}'])
   const operation = document['paths']['/sites/{id}'].patch

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { compact } from '../../../shared/pages/design.ts'
 import { html, raw, safeUrl } from '../../../shared/pages/html.ts'
 import { mailDocument } from '../../../control/ground/mail/letters/document.ts'
+import { HOUSE_LOOK } from '../../../shared/pages/look.ts'
 import { createStandalonePages } from '../../../shared/pages/shell.ts'
 
 type Element = DefaultTreeAdapterMap['element']
@@ -76,13 +77,14 @@ test('a stand-alone page carries its style sheet and allows nothing else', () =>
 })
 
 test('a mail escapes what users wrote', () => {
-  const text = mailDocument({
+  const mail = {
     preview: '<p>',
     heading: '<b>',
     paragraphs: ['<i>'],
     action: { label: '"x"', url: 'https://x/?a=1&b=2' },
     footer: '<u>',
-  })
+  }
+  const text = mailDocument(mail, HOUSE_LOOK)
   expect(text).not.toMatch(/<[biu]>/)
   expect(text).toContain('href="https://x/?a=1&amp;b=2"')
 })

@@ -93,8 +93,8 @@ const WAYS: ReadonlyMap<unknown, string> = new Map([
 ])
 
 const SYSTEMS: ReadonlyMap<string, string> = new Map([
-  ['lifecycle', 'Dropway, by the clock'],
-  ['stripe', 'Dropway, after a payment'],
+  ['lifecycle', 'The service, by the clock'],
+  ['stripe', 'The service, after a payment'],
   ['operator', 'The operator'],
   ['workflow', 'An unknown workflow'],
 ])

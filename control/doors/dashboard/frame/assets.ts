@@ -10,6 +10,7 @@ import { promisify } from 'node:util'
 import { brotliCompress } from 'node:zlib'
 import { FAVICON_SVG } from '../../../../shared/pages/brand.ts'
 import { baseCss, compact, controlsCss, tokensCss } from '../../../../shared/pages/design.ts'
+import { paletteCss, type Logo, type Look } from '../../../../shared/pages/look.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { paramsOf, type Reply, type Route } from '../../../ground/http/route.ts'
 
@@ -42,6 +43,8 @@ export interface Assets {
   /** Address of the style sheet. */
   readonly style: string
   readonly icon: string
+  /** Address of the operator's logo, where there is one. */
+  readonly logo: string | undefined
   /** Address of the picture that messengers show beside a link, 1200 × 630. */
   readonly socialImage: string
   /** Address of a script by the name of its source, e.g. `landing`. */
@@ -51,7 +54,7 @@ export interface Assets {
   readonly routes: Route[]
 }
 
-export function loadAssets(): Assets {
+export function loadAssets(look: Look): Assets {
   const files = new Map<string, Asset>()
   const add = (name: string, extension: string, type: string, body: string | Buffer): string => {
     const file = `${name}.${createHash('sha256').update(body).digest('hex').slice(0, 12)}.${extension}`
@@ -60,10 +63,13 @@ export function loadAssets(): Assets {
   }
   const { scripts, imported } = addScripts((name, body) => add(name, 'js', 'text/javascript; charset=utf-8', body))
   const own = STYLES.map((name) => readFileSync(path.join(SOURCES, 'styles', `${name}.css`), 'utf8'))
-  const css = compact(tokensCss + baseCss + controlsCss + own.join(''))
+  const css = compact(tokensCss + baseCss + controlsCss + own.join('')) + paletteCss(look)
+  const { logo } = look
+  const logoAddress = logo && add('logo', logo.type === 'image/png' ? 'png' : 'svg', logo.type, logo.bytes)
   return {
     style: add('dashboard', 'css', 'text/css; charset=utf-8', css),
-    icon: add('icon', 'svg', 'image/svg+xml', FAVICON_SVG),
+    icon: logoAddress ?? add('icon', 'svg', 'image/svg+xml', FAVICON_SVG),
+    logo: logoAddress,
     socialImage: add('social', 'png', 'image/png', readFileSync(path.join(SOURCES, 'social.png'))),
     script(name) {
       const address = scripts.get(name)
@@ -71,7 +77,7 @@ export function loadAssets(): Assets {
       return address
     },
     imports: (name) => imported.get(name) ?? [],
-    routes: [assetRoute(files), iconRoute],
+    routes: [assetRoute(files), iconRoute(logo)],
   }
 }
 
@@ -108,16 +114,23 @@ function addScripts(add: (name: string, body: string) => string): {
   return { scripts: addresses, imported: imports }
 }
 
+/** An SVG that is opened by itself is a document: it may run and load nothing. */
+const PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+
 /** Asked for by programs that do not read the page. */
-const iconRoute: Route = {
+const iconRoute = (logo: Logo | undefined): Route => ({
   method: 'GET',
   path: '/favicon.ico',
   handle: () => ({
     status: 200,
-    headers: { 'content-type': 'image/svg+xml', 'cache-control': 'public, max-age=86400' },
-    body: FAVICON_SVG,
+    headers: {
+      'content-type': logo?.type ?? 'image/svg+xml',
+      'cache-control': 'public, max-age=86400',
+      'content-security-policy': PICTURE_POLICY,
+    },
+    body: logo?.bytes ?? FAVICON_SVG,
   }),
-}
+})
 
 function assetRoute(files: ReadonlyMap<string, Asset>): Route {
   const compressed = new Map<string, Promise<Buffer>>()
@@ -134,6 +147,7 @@ function assetRoute(files: ReadonlyMap<string, Asset>): Route {
         'cache-control': 'public, max-age=31536000, immutable',
         'x-content-type-options': 'nosniff',
         vary: 'accept-encoding',
+        ...(asset.type === 'image/svg+xml' ? { 'content-security-policy': PICTURE_POLICY } : {}),
       }
       // A picture is compressed already.
       if (Buffer.isBuffer(asset.body) || !/\bbr\b/.test(request.header('accept-encoding') ?? ''))

@@ -11,6 +11,7 @@ const MESSAGES: ReadonlyMap<string, Flash> = new Map([
       asksToVerify: true,
     },
   ],
+  ['account-made', { tone: 'good', text: 'Welcome. Your account is ready.' }],
   ['claimed', { tone: 'good', text: 'Yours now. The address stays the same.' }],
   [
     'claimed-hidden',

@@ -3,6 +3,8 @@ import { STRICT_TRANSPORT_SECURITY } from '../../../../shared/http/header-policy
 import { randomBytes } from 'node:crypto'
 import { brandLink } from '../../../../shared/pages/brand.ts'
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
+import { HOUSE_LOOK, type Look } from '../../../../shared/pages/look.ts'
+import { showsSignUp, type SignUpPolicy } from '../../../ground/terms/sign-up.ts'
 import type { PlanName } from '../../../ground/terms/plans.ts'
 import { html as htmlReply } from '../../../ground/http/reply.ts'
 import type { Reply } from '../../../ground/http/route.ts'
@@ -74,14 +76,21 @@ export interface Flash {
 
 export type RenderPage = (viewer: Viewer, page: Page) => Promise<Reply>
 
-export function createLayout(
-  assets: Pick<Assets, 'style' | 'icon' | 'script' | 'imports' | 'socialImage'>,
-  baseUrl: string,
-): RenderPage {
+type FrameAssets = Pick<Assets, 'style' | 'icon' | 'logo' | 'script' | 'imports' | 'socialImage'>
+
+/** What the frame is the same in for everyone. */
+interface House {
+  readonly assets: FrameAssets
+  readonly baseUrl: string
+  readonly look: Look
+  readonly signUp: SignUpPolicy
+}
+
+export function createLayout(house: House): RenderPage {
   return async (viewer, page) => {
     const nonce = randomBytes(16).toString('base64url')
-    const top = header(viewer, page, (await viewer.signedIn?.organisations()) ?? [])
-    const reply = htmlReply(page.status ?? 200, renderDocument(assets, viewer, page, { nonce, baseUrl, top }).text, {
+    const top = header(house, viewer, page, (await viewer.signedIn?.organisations()) ?? [])
+    const reply = htmlReply(page.status ?? 200, renderDocument(house, viewer, page, { nonce, top }).text, {
       ...securityHeaders(nonce, page.formTargets ?? []),
       ...page.headers,
       ...(viewer.cookies.length > 0 ? { 'set-cookie': viewer.cookies } : {}),
@@ -113,23 +122,19 @@ function securityHeaders(nonce: string, formTargets: readonly string[]): Record<
   }
 }
 
-function renderDocument(
-  assets: Pick<Assets, 'style' | 'icon' | 'script' | 'imports' | 'socialImage'>,
-  viewer: Viewer,
-  page: Page,
-  { nonce, baseUrl, top }: { nonce: string; baseUrl: string; top: Html },
-): Html {
+function renderDocument(house: House, viewer: Viewer, page: Page, { nonce, top }: { nonce: string; top: Html }): Html {
+  const { assets, look } = house
   const description = page.description ?? 'Publish a page, a folder or a whole site in ten seconds.'
   return html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width,initial-scale=1">
-<title>${page.title} · Dropway</title>
+<title>${page.title} · ${look.name}</title>
 <meta name="description" content="${description}">
-${page.canonical !== undefined && sharedAs({ title: page.title, description, url: baseUrl + page.canonical, image: baseUrl + assets.socialImage })}
+${page.canonical !== undefined && sharedAs(house, { title: page.title, description, path: page.canonical })}
 <meta name="color-scheme" content="light dark">
-<link rel="icon" href="${assets.icon}" type="image/svg+xml">
+<link rel="icon" href="${assets.icon}" type="${look.logo?.type ?? 'image/svg+xml'}">
 <link rel="stylesheet" href="${assets.style}" nonce="${nonce}">
 ${scriptTags(assets, [...(page.scripts ?? []), ...(viewer.signedIn ? ['times'] : [])], nonce)}
 </head>
@@ -139,7 +144,7 @@ ${top}
 ${notices(viewer, page.flash)}
 ${page.body}
 </main>
-${footer()}
+${footer(look)}
 </body>
 </html>
 `
@@ -155,34 +160,43 @@ function scriptTags(assets: Pick<Assets, 'script' | 'imports'>, names: readonly 
 }
 
 /** What search engines and messengers show of a page. */
-function sharedAs({
-  title,
-  description,
-  url,
-  image,
-}: Readonly<Record<'title' | 'description' | 'url' | 'image', string>>): Html {
+function sharedAs(
+  { assets, baseUrl, look }: House,
+  { title, description, path }: Readonly<Record<'title' | 'description' | 'path', string>>,
+): Html {
+  const url = baseUrl + path
   return html`<link rel="canonical" href="${url}">
 <meta property="og:type" content="website">
-<meta property="og:site_name" content="Dropway">
+<meta property="og:site_name" content="${look.name}">
 <meta property="og:title" content="${title}">
 <meta property="og:description" content="${description}">
 <meta property="og:url" content="${url}">
-<meta property="og:image" content="${image}">
+${look.name === HOUSE_LOOK.name && socialImage(baseUrl + assets.socialImage, look)}`
+}
+
+/** The picture shows our own name: a service with another one is shared without it. */
+function socialImage(address: string, { name }: Look): Html {
+  return html`<meta property="og:image" content="${address}">
 <meta property="og:image:width" content="1200">
 <meta property="og:image:height" content="630">
-<meta property="og:image:alt" content="Dropway: drop a file, get an address">
+<meta property="og:image:alt" content="${name}: drop a file, get an address">
 <meta name="twitter:card" content="summary_large_image">`
 }
 
-function header(viewer: Viewer, { section, next }: Page, organisations: readonly Choice[]): Html {
+function header(
+  { assets, look, signUp }: House,
+  viewer: Viewer,
+  { section, next }: Page,
+  organisations: readonly Choice[],
+): Html {
   return html`
     <header class="top">
       <a class="skip" href="#content">Skip to the content</a>
       <div class="top-inner">
-        ${brandLink('/')}
+        ${brandLink('/', look, assets.logo)}
         <nav aria-label="Main">
           <ul class="nav">
-            ${viewer.signedIn ? signedInLinks(viewer.signedIn, section) : signedOutLinks(section, next)}
+            ${viewer.signedIn ? signedInLinks(viewer.signedIn, section) : signedOutLinks(section, next, showsSignUp(signUp))}
           </ul>
         </nav>
         ${viewer.signedIn && ownMenu(viewer, viewer.signedIn, organisations, section)}
@@ -245,7 +259,7 @@ function ownMenu(
   `
 }
 
-function signedOutLinks(section: Page['section'], next: string | undefined): Content {
+function signedOutLinks(section: Page['section'], next: string | undefined, hasSignUp: boolean): Content {
   return [
     navLink('/templates', 'Templates', section === 'templates'),
     html`
@@ -255,7 +269,7 @@ function signedOutLinks(section: Page['section'], next: string | undefined): Con
     `,
     navLink('/docs', 'Docs', section === 'docs'),
     navLink(`/signin${nextQuery(next)}`, 'Sign in', false),
-    html`<li><a class="button primary small" href="/signup${nextQuery(next)}">Sign up</a></li>`,
+    hasSignUp && html`<li><a class="button primary small" href="/signup${nextQuery(next)}">Sign up</a></li>`,
   ]
 }
 
@@ -300,11 +314,11 @@ function verifyNotice(viewer: Viewer, email: string, flash: Flash | undefined): 
   `
 }
 
-function footer(): Html {
+function footer({ name, links }: Look): Html {
   return html`
     <footer class="bottom">
       <div class="bottom-inner">
-        <p>Dropway publishes static pages at HTTPS addresses and keeps every version.</p>
+        <p>${name} publishes static pages at HTTPS addresses and keeps every version.</p>
         <ul class="nav">
           <li><a href="/#plans">Plans</a></li>
           <li><a href="/gallery">Gallery</a></li>
@@ -315,6 +329,7 @@ function footer(): Html {
           <li><a href="/privacy">Privacy</a></li>
           <li><a href="/imprint">Imprint</a></li>
           <li><a href="/report">Report abuse</a></li>
+          ${links.map(({ label, url }) => html`<li><a href="${url}">${label}</a></li>\n`)}
         </ul>
       </div>
     </footer>

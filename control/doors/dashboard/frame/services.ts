@@ -16,6 +16,7 @@ import type { Gallery } from '../../../drops/gallery/gallery.ts'
 import type { DeviceGrants } from '../../oauth/device.ts'
 import type { OAuth } from '../../oauth/oauth.ts'
 import type { ServiceStatus } from '../../status/status.ts'
+import type { Newcomers } from '../../../people/newcomers/newcomers.ts'
 import type { Organisations } from '../../../people/organisations/organisations.ts'
 import type { Factors } from '../../../people/factors/factors.ts'
 import type { Passkeys } from '../../../people/factors/passkeys.ts'
@@ -36,14 +37,17 @@ import type { Trust } from '../../../drops/trust/trust.ts'
 export interface DashboardServices {
   readonly config: Pick<
     ControlConfig,
+    | 'allowsAnonymous'
     | 'anonymousLifetimeMs'
     | 'baseUrl'
     | 'contact'
     | 'dataDir'
     | 'freeIdleLifetimeMs'
+    | 'look'
     | 'personalDataKeptMs'
     | 'publicPort'
     | 'recoveryWindowMs'
+    | 'signUp'
     | 'sitesDomain'
     | 'slugCooldownMs'
     | 'unverifiedLifetimeMs'
@@ -60,6 +64,7 @@ export interface DashboardServices {
   readonly publishers: Pick<Publishers, 'add' | 'list' | 'remove'>
   readonly tokens: Pick<Tokens, 'list' | 'create' | 'revoke'>
   readonly csrf: Csrf
+  readonly newcomers: Pick<Newcomers, 'peek'>
   readonly organisations: Organisations
   readonly sites: Pick<
     Sites,

@@ -35,7 +35,7 @@ const ROWS: readonly (readonly [label: string, value: (plan: Plan, lifetimes: Li
   ['Viewers per drop, and as many guest links', (plan) => (plan.viewersPerDrop === 0 ? '–' : plan.viewersPerDrop)],
   ['Password protection', (plan) => yesNo(plan.password)],
   ['Analytics integrations', (plan) => yesNo(plan.analytics)],
-  ['No Dropway badge', (plan) => yesNo(!plan.badge)],
+  ['No badge', (plan) => yesNo(!plan.badge)],
 ]
 
 export interface PlanTable {

@@ -9,6 +9,7 @@ import type { Facts } from './markdown-text.ts'
 
 export function factsOf(config: DashboardServices['config']): Facts {
   return {
+    service: config.look.name,
     base_url: config.baseUrl,
     service_host: new URL(config.baseUrl).host,
     sites_domain: config.sitesDomain,

@@ -76,7 +76,7 @@ export function reportPage(viewer: Viewer, { url }: { url: string }): Page {
         <div class="stack">
           <h1>Report abuse</h1>
           <p class="soft">
-            Tell us about a page published with Dropway that should not be. A person looks at every report.
+            Tell us about a page published here that should not be. A person looks at every report.
           </p>
         </div>
         <form class="form" method="post" action="${form.action}">

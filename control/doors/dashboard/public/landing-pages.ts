@@ -81,7 +81,7 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
     if (!drop) return usedUpClaimPage()
     const organisation =
       actor && (await services.organisations.list(actor)).find((entry) => entry.id === actor.orgId)?.name
-    return claimPage(viewer, { token, drop, organisation })
+    return claimPage(viewer, { token, drop, organisation, ways: config })
   }
 
   return [
@@ -89,7 +89,14 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
       const drops = await dropsOf(request)
       const { geoCountry: geo, acceptLanguage } = services.accounts.circumstancesOf(request)
       const currency = currencyOf(resolveCountry({ geo, acceptLanguage }))
-      const page = landingPage(viewer, { stamp: stamp(), drops, now: clock.now(), lifetimes: config, currency })
+      const page = landingPage(viewer, {
+        stamp: stamp(),
+        drops,
+        now: clock.now(),
+        lifetimes: config,
+        currency,
+        house: config,
+      })
       return { ...page, canonical: '/' }
     }),
     handlers.page('/published', showResult),

@@ -1,5 +1,7 @@
 /** The front door: publish right here, then read what this is. */
 import { html, type Html } from '../../../../shared/pages/html.ts'
+import type { Look } from '../../../../shared/pages/look.ts'
+import { showsSignUp, type SignUpPolicy } from '../../../ground/terms/sign-up.ts'
 import { plans } from '../../../ground/terms/plans.ts'
 import { csrfField, uploadAddress, type Page, type Viewer } from '../frame/layout.ts'
 import { icon } from '../parts/charts.ts'
@@ -30,29 +32,26 @@ export interface Landing extends DropForm {
   readonly now: number
   readonly lifetimes: Lifetimes
   readonly currency: string
+  readonly house: House
+}
+
+/** Whose service it is, and who may do what here without an account. */
+interface House {
+  readonly look: Pick<Look, 'name'>
+  readonly signUp: SignUpPolicy
+  readonly allowsAnonymous: boolean
 }
 
 export function landingPage(viewer: Viewer, form: Landing): Page {
+  const isForMembers = !viewer.signedIn && !form.house.allowsAnonymous
   return {
-    title: 'Publish a page in ten seconds',
+    title: isForMembers ? 'Welcome' : 'Publish a page in ten seconds',
     description:
       'Drop an HTML or Markdown file, get a live HTTPS address. Folders, versions, custom domains and passwords when you need them.',
-    scripts: ['publish'],
+    ...(isForMembers ? {} : { scripts: ['publish'] }),
     body: html`
-      <div class="hero">
-        <div class="stack">
-          <h1 class="big">Drop it here. It’s on the web.</h1>
-          <p class="lead">
-            ${
-              viewer.signedIn
-                ? 'A file, a folder or a zip becomes a drop of yours at its own HTTPS address, in seconds.'
-                : 'One HTML or Markdown file becomes a page at its own HTTPS address, in seconds and without an account. Sign up when you want to keep it.'
-            }
-          </p>
-        </div>
-        <div id="publish">${dropForm(viewer, form)}</div>
-      </div>
-      ${form.drops.length > 0 && rememberedDrops(viewer, form.drops, form.now)}
+      ${isForMembers ? welcome(form.house) : publishHero(viewer, form)}
+      ${form.drops.length > 0 && rememberedDrops(viewer, form.drops, form)}
       ${features()}
       <section class="section" aria-labelledby="plans">
         <h2 id="plans">Plans</h2>
@@ -64,6 +63,40 @@ export function landingPage(viewer: Viewer, form: Landing): Page {
       </section>
     `,
   }
+}
+
+function publishHero(viewer: Viewer, form: Landing): Html {
+  return html`
+    <div class="hero">
+      <div class="stack">
+        <h1 class="big">Drop it here. It’s on the web.</h1>
+        <p class="lead">
+          ${
+            viewer.signedIn
+              ? 'A file, a folder or a zip becomes a drop of yours at its own HTTPS address, in seconds.'
+              : 'One HTML or Markdown file becomes a page at its own HTTPS address, in seconds and without an account. Sign up when you want to keep it.'
+          }
+        </p>
+      </div>
+      <div id="publish">${dropForm(viewer, form)}</div>
+    </div>
+  `
+}
+
+/** Where strangers may not publish there is nothing for them to fill in: this is the way to their account. */
+function welcome({ look, signUp }: House): Html {
+  return html`
+    <div class="section">
+      <div class="stack">
+        <h1 class="big">${look.name}</h1>
+        <p class="lead">Pages, folders and whole sites at their own HTTPS address, with every version kept.</p>
+      </div>
+      <p class="cluster">
+        <a class="button primary" href="/signin">Sign in</a>
+        ${showsSignUp(signUp) && html`<a class="button" href="/signup">Sign up</a>`}
+      </p>
+    </div>
+  `
 }
 
 /** Signed-in people publish to their account; nothing of theirs disappears after a week. */
@@ -106,13 +139,14 @@ function dropForm(viewer: Viewer, { stamp }: DropForm): Html {
 
 const STANDINGS = { live: 'disappears', expired: 'expired', removed: 'removed' } as const
 
-function rememberedDrops(viewer: Viewer, drops: readonly RememberedDrop[], now: number): Html {
+function rememberedDrops(viewer: Viewer, drops: readonly RememberedDrop[], { now, house }: Landing): Html {
   return html`
     <section class="section" aria-labelledby="yours">
       <div class="head">
         <h2 id="yours">Published from this browser</h2>
         ${
           drops.some((drop) => drop.claimable) &&
+          showsSignUp(house.signUp) &&
           html`<a class="button small" href="/signup">Keep them: sign up and verify</a>`
         }
       </div>

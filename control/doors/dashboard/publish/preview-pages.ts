@@ -17,9 +17,14 @@ import type { DashboardServices } from '../frame/services.ts'
 const PREVIEW_LIMIT: Limit = { points: 900, windowSeconds: 300 }
 
 export function previewRoutes({ csrf, publishing, config, limiter }: DashboardServices, handlers: Handlers): Route[] {
-  const note = createStandalonePages()
+  const note = createStandalonePages(config.look)
   const noteFor = (heading: string, lead: string): ReturnType<typeof sandboxed> =>
     sandboxed('still', note({ title: heading, heading, lead, home: config.baseUrl, footer: '' }).body)
+
+  /** What strangers may not publish they may not render here either. */
+  async function requireWelcome(request: Request): Promise<void> {
+    if (!config.allowsAnonymous && !(await handlers.read(request)).actor) throw errors.anonymousOff()
+  }
 
   /** Markdown is rendered as a publish renders it, so that what is shown is what will be; nothing of it is stored. */
   async function renderMarkdown(ip: string, text: string): Promise<string> {
@@ -28,11 +33,19 @@ export function previewRoutes({ csrf, publishing, config, limiter }: DashboardSe
   }
 
   return [
-    { method: 'GET', path: '/preview', handle: () => noteFor('Preview', 'Paste HTML or Markdown and see it here.') },
+    {
+      method: 'GET',
+      path: '/preview',
+      async handle(request) {
+        await requireWelcome(request)
+        return noteFor('Preview', 'Paste HTML or Markdown and see it here.')
+      },
+    },
     {
       method: 'POST',
       path: '/preview',
       async handle(request) {
+        await requireWelcome(request)
         const fields = await readFields(request, (early) => csrf.requireCsrf(request, early))
         await limiter.consume('preview', limitKeyOfIp(request.ip), PREVIEW_LIMIT)
         const text = fields.get('text') ?? ''

@@ -4,6 +4,7 @@ import { RECOVERY_PATH } from '../../../people/factors/factors.ts'
 import { ACCOUNT_PATHS } from '../../../ground/mail/links.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import { isCountry, resolveCountry } from '../../../people/organisations/countries.ts'
+import { showsSignUp } from '../../../ground/terms/sign-up.ts'
 import { html } from '../../../../shared/pages/html.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import type { Request, Route } from '../../../ground/http/route.ts'
@@ -24,8 +25,16 @@ export function authRoutes(services: DashboardServices, handlers: Handlers): Rou
   ]
 }
 
-function signingRoutes({ accounts, anonymous, browserCookie }: DashboardServices, handlers: Handlers): Route[] {
+function signingRoutes(services: DashboardServices, handlers: Handlers): Route[] {
+  const { accounts, anonymous, browserCookie, newcomers, organisations, config: ways } = services
   const { page, form } = handlers
+
+  /** Undefined when the link does not make an account here. */
+  async function invitationOf(token: string): Promise<{ readonly email?: string | undefined } | undefined> {
+    if (token === '') return undefined
+    const ofOrganisation = ways.signUp.kind === 'invited' ? await organisations.peekInvitation(token) : undefined
+    return (await newcomers.peek(token)) ?? ofOrganisation
+  }
 
   async function waitingDrops(request: Request): Promise<number> {
     const id = browserCookie.read(request)
@@ -44,28 +53,35 @@ function signingRoutes({ accounts, anonymous, browserCookie }: DashboardServices
     page('/signup', async ({ request, viewer, actor }) => {
       const next = request.query.get('next') ?? undefined
       if (actor) return seeOther(safeNext(next, '/sites'))
+      const token = request.query.get('token') ?? ''
+      const invitation = await invitationOf(token)
+      if (!invitation && !showsSignUp(ways.signUp)) return views.signUpClosedPage(ways, next)
       return views.signUpPage(viewer, {
         next,
-        email: request.query.get('email') ?? '',
+        email: invitation?.email ?? request.query.get('email') ?? '',
         waiting: await waitingDrops(request),
         country: countryOf(request),
+        token: invitation ? token : undefined,
+        ways,
       })
     }),
-    form('/signup', { on: '/signup', keeps: ['next', 'email'] }, async ({ request, form: sent }) => {
+    form('/signup', { on: '/signup', keeps: ['next', 'email', 'token'] }, async ({ request, form: sent }) => {
       const input = {
         email: sent.get('email') ?? '',
         password: sent.get('password') ?? '',
         country: sent.get('country') ?? '',
+        token: sent.get('token') ?? undefined,
       }
       const signedIn = await accounts.signUp(input, accounts.circumstancesOf(request))
-      const home = signedIn.claimed > 0 ? '/sites?done=claimed-hidden' : '/sites?done=welcome'
+      const hidden = signedIn.claimed > 0 ? '/sites?done=claimed-hidden' : '/sites?done=welcome'
+      const home = signedIn.emailVerified ? '/sites?done=account-made' : hidden
       return seeOther(safeNext(sent.get('next'), home), { 'set-cookie': signedIn.setCookie })
     }),
     page('/signin', ({ request, viewer, actor }) => {
       const next = request.query.get('next') ?? undefined
       return actor
         ? seeOther(safeNext(next, '/sites'))
-        : views.signInPage(viewer, { next, email: request.query.get('email') ?? '' })
+        : views.signInPage(viewer, { next, email: request.query.get('email') ?? '', ways })
     }),
     form(
       '/signin',
@@ -243,14 +259,14 @@ function linkRoutes({ accounts, factors }: DashboardServices, handlers: Handlers
   ]
 }
 
-function invitationRoutes({ organisations }: DashboardServices, handlers: Handlers): Route[] {
+function invitationRoutes({ organisations, config: ways }: DashboardServices, handlers: Handlers): Route[] {
   return [
     handlers.page(ACCOUNT_PATHS.invitation, async ({ request, viewer, actor }) => {
       const token = request.query.get('token') ?? ''
       const invitation = await organisations.peekInvitation(token)
       if (!invitation) return deadLink(404)
       const here = `${ACCOUNT_PATHS.invitation}?token=${token}`
-      if (!actor) return views.invitationPage(invitation, here)
+      if (!actor) return views.invitationPage(invitation, { here, token, ways })
       if (actor.email !== invitation.email)
         return views.wrongAccountPage(viewer, { invitation, email: actor.email, here })
       if (!actor.emailVerified) return showVerifyFirst(handlers, { request, viewer, actor }, actor.email)

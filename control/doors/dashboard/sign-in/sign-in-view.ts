@@ -3,6 +3,8 @@ import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
 import { safeNext } from '../../../../shared/http/safe-next.ts'
 import { COUNTRY_NAMES } from '../../../people/organisations/countries.ts'
 import { MIN_PASSWORD_CHARS } from '../../../people/accounts/rules.ts'
+import { showsSignUp, type SignUpPolicy } from '../../../ground/terms/sign-up.ts'
+import { closedInWords } from '../../../people/newcomers/rules.ts'
 import type { Draft, Work } from '../frame/draft.ts'
 import { TEXT_FIELD } from '../frame/typed-fields.ts'
 import { csrfField, nextQuery, type Page, type Viewer } from '../frame/layout.ts'
@@ -13,6 +15,11 @@ import { countInWords, shortAddress } from '../parts/words.ts'
 
 /** Soon enough for a person who comes back from the mail, and nothing for us. */
 const VERIFY_LOOK_SECONDS = 4
+
+/** By which ways people come in here. */
+export interface WaysIn {
+  readonly signUp: SignUpPolicy
+}
 
 export interface AuthForm {
   /** Where to go afterwards: a path of ours. */
@@ -68,8 +75,34 @@ export interface CountryChoice {
   readonly isGiven: boolean
 }
 
-export function signUpPage(viewer: Viewer, view: AuthForm & { country: CountryChoice }): Page {
-  const form = formAt(viewer, '/signup')
+/** For a stranger whom nobody has let in. */
+export function signUpClosedPage({ signUp }: WaysIn, next: string | undefined): Page {
+  return {
+    ...messagePage({
+      title: signUp.kind === 'invited' ? 'By invitation' : 'Sign-up is closed',
+      lead: closedInWords(signUp),
+      actions: html`<a class="button primary" href="/signin${nextQuery(next)}">Sign in</a>`,
+      status: 403,
+    }),
+    next,
+  }
+}
+
+/** What stands above the form: what is promised, or whom it is for. */
+function signUpLead({ signUp }: WaysIn, { token }: { token: string | undefined }): Content {
+  if (token !== undefined) return 'You are invited. Choose a password, and you are in.'
+  return signUp.kind === 'domains' ? closedInWords(signUp) : 'Free for three drops. No card, no trial that runs out.'
+}
+
+interface SignUpForm extends AuthForm {
+  readonly country: CountryChoice
+  readonly ways: WaysIn
+  /** Of an invitation that works. */
+  readonly token: string | undefined
+}
+
+export function signUpPage(viewer: Viewer, view: SignUpForm): Page {
+  const form = formAt(viewer, '/signup', view.token === undefined ? {} : { token: view.token })
   return authPage(form, 'Create your account', {
     next: view.next,
     lead: view.waiting
@@ -77,7 +110,7 @@ export function signUpPage(viewer: Viewer, view: AuthForm & { country: CountryCh
         <strong>${view.waiting === 1 ? 'It is' : 'They are'} hidden from visitors when you sign up</strong>,
         until you open the link in the mail that we send you; ${view.waiting === 1 ? 'it is' : 'they are'}
         back within a second.`
-      : 'Free for three drops. No card, no trial that runs out.',
+      : signUpLead(view.ways, view),
     fields: [
       nextField(view.next),
       form.text({
@@ -158,7 +191,7 @@ ${text}</textarea>
   `
 }
 
-export function signInPage(viewer: Viewer, { next, email }: AuthForm): Page {
+export function signInPage(viewer: Viewer, { next, email, ways }: AuthForm & { readonly ways: WaysIn }): Page {
   const { draft } = viewer
   const action = '/signin'
   const { fields: carried, left } = carry(action, draft)
@@ -192,8 +225,9 @@ export function signInPage(viewer: Viewer, { next, email }: AuthForm): Page {
         <div><button class="button" disabled>Use a passkey</button></div>
         <p role="status" class="small"></p>
       </form>
-      <a href="/reset">Forgot your password?</a> · New here? <a href="/signup${nextQuery(next)}">Sign
-      up</a>`,
+      <a href="/reset">Forgot your password?</a>${
+        showsSignUp(ways.signUp) && html` · New here? <a href="/signup${nextQuery(next)}">Sign up</a>`
+      }`,
   })
 }
 
@@ -285,13 +319,18 @@ interface Invitation {
 }
 
 /** For a person who is not signed in: both ways in know the address that was invited. */
-export function invitationPage(invitation: Invitation, here: string): Page {
+export function invitationPage(
+  invitation: Invitation,
+  { here, token, ways }: { here: string; token: string; ways: WaysIn },
+): Page {
   const query = `${nextQuery(here)}&email=${encodeURIComponent(invitation.email)}`
   return messagePage({
     title: `Join ${invitation.organisation}`,
     lead: html`You are invited as ${invitation.role}. Continue with the address <strong>${invitation.email}</strong>.`,
-    actions: html`<a class="button primary" href="/signup${query}">Sign up</a><a class="button"
-        href="/signin${query}">Sign in</a>`,
+    actions: html`${
+      ways.signUp.kind !== 'closed' &&
+      html`<a class="button primary" href="/signup${query}&amp;token=${token}">Sign up</a>`
+    }<a class="button" href="/signin${query}">Sign in</a>`,
   })
 }
 
@@ -325,6 +364,7 @@ export function claimPage(
     token: string
     drop: { url: string; title: string }
     organisation: string | undefined
+    ways: WaysIn
   },
 ): Page {
   const signedIn = viewer.signedIn !== undefined
@@ -358,7 +398,10 @@ export function claimPage(
             `
             : html`
               <p class="cluster">
-                <a class="button primary" href="/signup${nextQuery(here)}">Sign up and claim it</a>
+                ${
+                  showsSignUp(claim.ways.signUp) &&
+                  html`<a class="button primary" href="/signup${nextQuery(here)}">Sign up and claim it</a>`
+                }
                 <a class="button" href="/signin${nextQuery(here)}">Sign in</a>
               </p>
             `

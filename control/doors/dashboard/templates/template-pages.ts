@@ -95,10 +95,15 @@ export function templateRoutes(services: DashboardServices, handlers: Handlers):
       return asked.actor ? publishOwned(asked.actor, template, asked.form) : publishAnonymous(asked, template)
     }),
     { method: 'GET', path: SAMPLE_PATH, handle: (request) => sample(requireTemplate(paramsOf(SAMPLE_PATH, request))) },
-    handlers.form('/templates/:name/preview', { on: '/templates/:name', carriesText: true }, ({ params, form }) => {
-      const template = requireTemplate(params)
-      return sandboxed('still', template.render(readValues(template, form)))
-    }),
+    handlers.form(
+      '/templates/:name/preview',
+      { on: '/templates/:name', carriesText: true },
+      ({ params, form, actor }) => {
+        if (!actor && !config.allowsAnonymous) throw errors.anonymousOff()
+        const template = requireTemplate(params)
+        return sandboxed('still', template.render(readValues(template, form)))
+      },
+    ),
   ]
 }
 

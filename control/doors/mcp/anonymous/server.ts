@@ -27,7 +27,7 @@ const output = z.object({ url: z.string(), claim_url: z.string(), expires_at: z.
 export interface AnonymousServerDependencies {
   readonly anonymous: Pick<Anonymous, 'admit' | 'publishText'>
   readonly limiter: Pick<RateLimiter, 'consume'>
-  readonly config: Pick<ControlConfig, 'mcpAnonymousPerHour' | 'baseUrl' | 'anonymousLifetimeMs'>
+  readonly config: Pick<ControlConfig, 'mcpAnonymousPerHour' | 'baseUrl' | 'anonymousLifetimeMs' | 'look'>
   readonly clock: Clock
   readonly log: Log
 }
@@ -39,7 +39,11 @@ export function createAnonymousServer(caller: Caller, deps: AnonymousServerDepen
   const signIn = `${deps.config.baseUrl}/mcp`
   const listed = listedTool(deps.config)
   const server = new Server(
-    { name: 'dropway-anonymous', title: 'Dropway, without an account', version: '1.0.0' },
+    {
+      name: `${programNameOf(deps.config.look)}-anonymous`,
+      title: `${deps.config.look.name}, without an account`,
+      version: '1.0.0',
+    },
     { instructions: instructionsOf(signIn), capabilities: { tools: {} } },
   )
   server.setRequestHandler('tools/list', () => ({ tools: [listed] }))

@@ -1,5 +1,6 @@
-/** Every mail that Dropway sends, as data: one text for both parts. Plain ASCII, so that links survive any mail path. */
+/** Every mail that the service sends, as data: one text for both parts. Plain ASCII, so that links survive any mail path. */
 import { durationInWords } from '../../terms/durations.ts'
+import { HOUSE_LOOK, type Look } from '../../../../shared/pages/look.ts'
 import { mailDocument, type MailItem } from './document.ts'
 
 /** What a new owner takes over: a plan as people call it, and until when it is paid. */
@@ -18,6 +19,8 @@ export interface MailData {
   email_changed: { newEmail: string }
   password_changed: { resetLink: string; tokensAndAppsEnded: boolean }
   invitation: { link: string; until: Date; organisation: string; inviter: string; role: string }
+  /** From the operator: this address may have an account. */
+  sign_up_invitation: { link: string; until: Date }
   token_ending: { name: string; at: Date; link: string }
   second_factor_changed: { what: 'on' | 'off'; link: string }
   /** `at`: when the password alone suffices. */
@@ -120,21 +123,21 @@ interface Letter {
 const MAX_SUBJECT_CHARS = 200
 
 const UNASKED = 'If you did not ask for this, ignore this mail: nothing changes.'
-const OWNER = 'You get this mail because you publish on Dropway.'
-const DOMAIN = 'You get this mail because you use this domain on Dropway.'
-const VIEWER =
-  'You get this mail because someone shared something with you on Dropway. If you do not know them, ignore it.'
-const BILLING = 'You get this mail because you pay for a plan on Dropway.'
+const toOwner = (service: string): string => `You get this mail because you publish on ${service}.`
+const toDomain = (service: string): string => `You get this mail because you use this domain on ${service}.`
+const toViewer = (service: string): string =>
+  `You get this mail because someone shared something with you on ${service}. If you do not know them, ignore it.`
+const toPayer = (service: string): string => `You get this mail because you pay for a plan on ${service}.`
 
-const HOOK = 'You get this mail because your organisation has a webhook on Dropway.'
+const toHook = (service: string): string => `You get this mail because your organisation has a webhook on ${service}.`
 
-const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Letter } = {
-  verify: ({ link, until, drops }) => ({
+const letters: { readonly [Name in MailTemplate]: (data: MailData[Name], service: string) => Letter } = {
+  verify: ({ link, until, drops }, service) => ({
     subject: 'Verify your e-mail address',
     paragraphs: [
       drops.length > 0
-        ? 'Welcome to Dropway. Until you open the link below and confirm your address, visitors see a notice instead of what you published:'
-        : 'Welcome to Dropway. Open the link below to confirm your address. What you publish is visible from then on.',
+        ? `Welcome to ${service}. Until you open the link below and confirm your address, visitors see a notice instead of what you published:`
+        : `Welcome to ${service}. Open the link below to confirm your address. What you publish is visible from then on.`,
       ...(drops.length > 0 ? ['A second after you confirm, everything is visible again, at the same address.'] : []),
       `The link works until ${formatTime(until)}.`,
     ],
@@ -142,40 +145,40 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     action: { label: 'Verify my address', url: link },
     footer: UNASKED,
   }),
-  sign_up_again: ({ signInLink, resetLink }) => ({
-    subject: 'You have a Dropway account already',
+  sign_up_again: ({ signInLink, resetLink }, service) => ({
+    subject: `You have a ${service} account already`,
     paragraphs: [
-      'Someone, perhaps you, just signed up at Dropway with this address. It has an account already, which stays as it is: nobody else has come into it, and nobody else can verify this address.',
+      `Someone, perhaps you, just signed up at ${service} with this address. It has an account already, which stays as it is: nobody else has come into it, and nobody else can verify this address.`,
       'If it was you, sign in with the password that you chose then, in the same browser: what you published there without an account comes along.',
       `If you have forgotten the password, choose a new one: ${resetLink}`,
     ],
     action: { label: 'Sign in', url: signInLink },
     footer: 'If it was not you, there is nothing to do.',
   }),
-  reset: ({ link, until }) => ({
+  reset: ({ link, until }, service) => ({
     subject: 'Choose a new password',
     paragraphs: [
-      'Someone, hopefully you, asked to reset the password of your Dropway account.',
+      `Someone, hopefully you, asked to reset the password of your ${service} account.`,
       `The link works once, until ${formatTime(until)}. You will be signed out everywhere else, and your API tokens and connected apps end.`,
     ],
     action: { label: 'Choose a new password', url: link },
     footer: UNASKED,
   }),
-  email_change: ({ link, until }) => ({
+  email_change: ({ link, until }, service) => ({
     subject: 'Confirm your new e-mail address',
     paragraphs: [
-      'Open the link to use this address for your Dropway account from now on.',
+      `Open the link to use this address for your ${service} account from now on.`,
       `The link works once, until ${formatTime(until)}.`,
     ],
     action: { label: 'Use this address', url: link },
     footer: UNASKED,
   }),
-  second_factor_changed: ({ what, link }) => ({
+  second_factor_changed: ({ what, link }, service) => ({
     subject: what === 'on' ? 'Your second factor is on' : 'Your second factor is off',
     paragraphs: [
       what === 'on'
-        ? 'Signing in to your Dropway account now also asks for a code. Keep the recovery codes where you find them without your phone.'
-        : 'Signing in to your Dropway account no longer asks for a code: the password alone suffices.',
+        ? `Signing in to your ${service} account now also asks for a code. Keep the recovery codes where you find them without your phone.`
+        : `Signing in to your ${service} account no longer asks for a code: the password alone suffices.`,
       'If that was not you, change your password at once.',
     ],
     action: { label: 'See all ways in', url: link },
@@ -190,36 +193,45 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     action: { label: 'Stop it', url: link },
     footer: 'You get this mail because it is about the safety of your account.',
   }),
-  new_device: ({ device, ip, at, link }) => ({
+  new_device: ({ device, ip, at, link }, service) => ({
     subject: 'A new sign-in to your account',
     paragraphs: [
-      `Your Dropway account was signed in to with a browser that we had not seen before: ${device}, from ${ip}, on ${formatTime(at)}.`,
+      `Your ${service} account was signed in to with a browser that we had not seen before: ${device}, from ${ip}, on ${formatTime(at)}.`,
       'If that was you, there is nothing to do. If not, end that session and change your password.',
     ],
     action: { label: 'See all ways in', url: link },
     footer: 'You get this mail because it is about the safety of your account.',
   }),
-  token_ending: ({ name, at, link }) => ({
+  sign_up_invitation: ({ link, until }, service) => ({
+    subject: `Your account at ${service}`,
+    paragraphs: [
+      `You are invited to publish on ${service}. Open the link below to make your account; it also confirms your address.`,
+      `The link works once, until ${formatTime(until)}, and for this address only.`,
+    ],
+    action: { label: 'Make my account', url: link },
+    footer: 'If you do not know what this is about, ignore this mail.',
+  }),
+  token_ending: ({ name, at, link }, service) => ({
     subject: `Your API token "${name}" ends soon`,
     paragraphs: [
       `The API token "${name}" ends on ${formatTime(at)}. What uses it is refused from then on.`,
       'If it is still needed, make another one and put it in its place before that.',
     ],
     action: { label: 'Make a new token', url: link },
-    footer: 'You get this mail because you made this token on Dropway.',
+    footer: `You get this mail because you made this token on ${service}.`,
   }),
-  email_changed: ({ newEmail }) => ({
+  email_changed: ({ newEmail }, service) => ({
     subject: 'Your e-mail address was changed',
     paragraphs: [
-      `Your Dropway account now uses ${newEmail}. This address no longer signs in.`,
+      `Your ${service} account now uses ${newEmail}. This address no longer signs in.`,
       'If that was not you, answer this mail at once.',
     ],
     footer: 'You get this mail because this was the address of your account.',
   }),
-  password_changed: ({ resetLink, tokensAndAppsEnded }) => ({
+  password_changed: ({ resetLink, tokensAndAppsEnded }, service) => ({
     subject: 'Your password was changed',
     paragraphs: [
-      'The password of your Dropway account was changed, and every other session was signed out.',
+      `The password of your ${service} account was changed, and every other session was signed out.`,
       tokensAndAppsEnded
         ? 'API tokens and connected apps were ended too: give your scripts new tokens and connect your apps again.'
         : 'API tokens and connected apps still work.',
@@ -228,16 +240,16 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     action: { label: 'Reset my password', url: resetLink },
     footer: 'You get this mail because it concerns the safety of your account.',
   }),
-  invitation: ({ link, until, organisation, inviter, role }) => ({
-    subject: `Join ${organisation} on Dropway`,
+  invitation: ({ link, until, organisation, inviter, role }, service) => ({
+    subject: `Join ${organisation} on ${service}`,
     paragraphs: [
-      `${inviter} invites you to publish with ${organisation} on Dropway, as ${/^[aeiou]/.test(role) ? 'an' : 'a'} ${role}.`,
+      `${inviter} invites you to publish with ${organisation} on ${service}, as ${/^[aeiou]/.test(role) ? 'an' : 'a'} ${role}.`,
       `The link works once, until ${formatTime(until)}.`,
     ],
     action: { label: 'Accept the invitation', url: link },
     footer: 'If you do not know the sender, ignore this mail.',
   }),
-  expiring: ({ drops, idleMs, signInLink }) => ({
+  expiring: ({ drops, idleMs, signInLink }, service) => ({
     subject: `${countOf(drops.length, 'expires', 'expire')}${onFirstDay(drops)}`,
     paragraphs: [
       `Free drops stay online for ${durationInWords(idleMs)} after you sign in or publish. You have done neither for a while, so visitors will soon see a page that says that ${drops.length === 1 ? 'this drop has' : 'these drops have'} expired:`,
@@ -245,9 +257,9 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     ],
     items: drops.map((drop) => ({ ...drop, note: `online until ${formatTime(drop.at)}` })),
     action: { label: `Sign in and keep ${itOrThem(drops)} online`, url: signInLink },
-    footer: OWNER,
+    footer: toOwner(service),
   }),
-  expired: ({ drops, idleMs, signInLink }) => ({
+  expired: ({ drops, idleMs, signInLink }, service) => ({
     subject: countOf(drops.length, 'has expired', 'have expired'),
     paragraphs: [
       `You have not signed in or published for ${durationInWords(idleMs)}, so visitors now see a page that says that ${drops.length === 1 ? 'this drop has' : 'these drops have'} expired. Nothing is lost yet:`,
@@ -255,9 +267,9 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     ],
     items: drops.map((drop) => ({ ...drop, note: `can be brought back until ${formatTime(drop.at)}` })),
     action: { label: `Sign in and bring ${itOrThem(drops)} back`, url: signInLink },
-    footer: OWNER,
+    footer: toOwner(service),
   }),
-  removal: ({ drops, signInLink }) => ({
+  removal: ({ drops, signInLink }, service) => ({
     subject: `${countOf(drops.length, 'will be', 'will be')} removed for good${onFirstDay(drops)}`,
     paragraphs: [
       `${drops.length === 1 ? 'This drop' : 'These drops'} expired a while ago, and will soon be deleted with every version:`,
@@ -265,10 +277,10 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     ],
     items: drops.map((drop) => ({ ...drop, note: `removed on ${formatTime(drop.at)}` })),
     action: { label: `Sign in and bring ${itOrThem(drops)} back`, url: signInLink },
-    footer: OWNER,
+    footer: toOwner(service),
   }),
-  paused: ({ plan, organisation, at, drops, domains, kept, chooseLink }) => ({
-    subject: `Dropway ${plan} has ended: ${pausedOf(drops.length, domains.length)}`,
+  paused: ({ plan, organisation, at, drops, domains, kept, chooseLink }, service) => ({
+    subject: `${service} ${plan} has ended: ${pausedOf(drops.length, domains.length)}`,
     paragraphs: [
       `${organisation} has been on the free plan since ${formatTime(at)}. It keeps ${plural(kept, 'drop')} live and has no custom domains. Visitors of ${drops.length + domains.length === 1 ? 'this address see a page that says that it is' : 'these addresses see a page that says that they are'} paused:`,
       'Nothing is deleted, and paused drops do not expire. You can choose which drops stay live. With a paid plan, everything is back at once.',
@@ -278,45 +290,45 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
       ...domains.map((domain) => ({ name: domain, url: `https://${domain}`, note: 'paused; its certificate is kept' })),
     ],
     action: { label: 'Choose what stays live', url: chooseLink },
-    footer: OWNER,
+    footer: toOwner(service),
   }),
-  unverified: ({ email, at, drops, link }) => ({
+  unverified: ({ email, at, drops, link }, service) => ({
     subject: `Your account will be closed on ${formatDay(at)} unless you verify it`,
     paragraphs: [
-      `You signed up to Dropway with ${email}, but never confirmed that the address is yours. On ${formatTime(at)} the account is closed${drops.length > 0 ? ', and what it published is deleted:' : '.'}`,
+      `You signed up to ${service} with ${email}, but never confirmed that the address is yours. On ${formatTime(at)} the account is closed${drops.length > 0 ? ', and what it published is deleted:' : '.'}`,
       drops.length > 0
         ? 'Open the link below and confirm your address, and everything is live within a second.'
         : 'Open the link below and confirm your address to keep it. If you do not need the account, do nothing.',
     ],
     items: drops.map((drop) => ({ ...drop, note: `not visible until you verify; deleted on ${formatTime(at)}` })),
     action: { label: 'Verify my address', url: link },
-    footer: 'You get this mail because someone signed up to Dropway with this address. If it was not you, do nothing.',
+    footer: `You get this mail because someone signed up to ${service} with this address. If it was not you, do nothing.`,
   }),
-  receipt: ({ plan, amount, paidAt, periodEnd, invoiceLink, billingLink }) => ({
-    subject: `Receipt for Dropway ${plan}: ${amount}`,
+  receipt: ({ plan, amount, paidAt, periodEnd, invoiceLink, billingLink }, service) => ({
+    subject: `Receipt for ${service} ${plan}: ${amount}`,
     paragraphs: [
-      `We received ${amount} for Dropway ${plan} on ${formatDay(paidAt)}. It is paid until ${formatDay(periodEnd)}.`,
+      `We received ${amount} for ${service} ${plan} on ${formatDay(paidAt)}. It is paid until ${formatDay(periodEnd)}.`,
       'Thank you.',
     ],
     action: invoiceLink ? { label: 'Open the invoice', url: invoiceLink } : { label: 'Open billing', url: billingLink },
-    footer: BILLING,
+    footer: toPayer(service),
   }),
-  past_due: ({ plan, amount, until, billingLink }) => ({
+  past_due: ({ plan, amount, until, billingLink }, service) => ({
     subject: 'Your payment did not go through',
     paragraphs: [
-      `We could not collect ${amount} for Dropway ${plan}. Your plan stays active until ${formatDay(until)} while we try again.`,
+      `We could not collect ${amount} for ${service} ${plan}. Your plan stays active until ${formatDay(until)} while we try again.`,
       'Please check your card. Without a payment, the free plan applies after that date; nothing is deleted.',
     ],
     action: { label: 'Check my card', url: billingLink },
-    footer: BILLING,
+    footer: toPayer(service),
   }),
-  organisation_received: ({ organisation, from, bill, billingLink, organisationLink }) => ({
+  organisation_received: ({ organisation, from, bill, billingLink, organisationLink }, service) => ({
     subject: `You now own ${organisation}`,
     paragraphs: [
-      `${from} made you the owner of ${organisation} on Dropway.`,
+      `${from} made you the owner of ${organisation} on ${service}.`,
       ...(bill
         ? [
-            `Its plan is Dropway ${bill.plan}${bill.until ? `, paid until ${formatDay(bill.until)}` : ''}. The card of the former owner is no longer charged.`,
+            `Its plan is ${service} ${bill.plan}${bill.until ? `, paid until ${formatDay(bill.until)}` : ''}. The card of the former owner is no longer charged.`,
             `Please add your own means of payment${bill.until ? ' before then' : ' now'}. Without one the organisation returns to the free plan; nothing is deleted.`,
           ]
         : ['Its drops, members and settings are as they were.']),
@@ -324,18 +336,18 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     action: bill
       ? { label: 'Add a means of payment', url: billingLink }
       : { label: 'Open the organisation', url: organisationLink },
-    footer: 'You get this mail because an organisation on Dropway was handed to you.',
+    footer: `You get this mail because an organisation on ${service} was handed to you.`,
   }),
-  organisation_handed_over: ({ organisation, to, bill }) => ({
+  organisation_handed_over: ({ organisation, to, bill }, service) => ({
     subject: `${organisation} has a new owner`,
     paragraphs: [
-      `You made ${to} the owner of ${organisation} on Dropway. You stay with it as an admin.`,
-      ...(bill ? [`Its Dropway ${bill.plan} plan is no longer charged to you: your card was removed from it.`] : []),
+      `You made ${to} the owner of ${organisation} on ${service}. You stay with it as an admin.`,
+      ...(bill ? [`Its ${service} ${bill.plan} plan is no longer charged to you: your card was removed from it.`] : []),
       'If that was not you, answer this mail at once.',
     ],
     footer: 'You get this mail because you were the owner of the organisation.',
   }),
-  takedown: ({ url, reason, contact }) => ({
+  takedown: ({ url, reason, contact }, service) => ({
     subject: 'One of your drops was taken down',
     paragraphs: [
       'Visitors of this drop now see a page that says that it was removed:',
@@ -343,20 +355,20 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     ],
     items: [{ name: 'Your drop', url, note: `Reason: ${reason}` }],
     action: { label: 'Tell us that this is a mistake', url: contact },
-    footer: OWNER,
+    footer: toOwner(service),
   }),
-  account_deleted: ({ email }) => ({
+  account_deleted: ({ email }, service) => ({
     subject: 'Your account was deleted',
     paragraphs: [
-      `The Dropway account ${email} and everything that it published are deleted.`,
+      `The ${service} account ${email} and everything that it published are deleted.`,
       'Thank you for having been with us.',
     ],
     footer: 'This is the last mail that you get from us.',
   }),
-  domain_stopped: ({ domain, url, visitorsSee, until, link }) => ({
+  domain_stopped: ({ domain, url, visitorsSee, until, link }, service) => ({
     subject: `${domain} no longer leads to your drop`,
     paragraphs: [
-      `The DNS records of ${domain} have changed: it no longer points to Dropway.`,
+      `The DNS records of ${domain} have changed: it no longer points to ${service}.`,
       visitorsSee,
       'If that is what you want, remove the domain from the drop. If not, the page shows which records to set.',
     ],
@@ -370,9 +382,9 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
         ]
       : [],
     action: { label: 'See what to set', url: link },
-    footer: DOMAIN,
+    footer: toDomain(service),
   }),
-  domain_renewal: ({ domain, endsAt, cause, link }) => ({
+  domain_renewal: ({ domain, endsAt, cause, link }, service) => ({
     subject: `The certificate of ${domain} ends on ${formatDay(endsAt)}`,
     paragraphs: [
       `The certificate of ${domain} cannot be renewed. It ends on ${formatTime(endsAt)}; browsers warn visitors from then on.`,
@@ -380,44 +392,44 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
       'We go on trying. The page shows what is in the way.',
     ],
     action: { label: 'See what is in the way', url: link },
-    footer: DOMAIN,
+    footer: toDomain(service),
   }),
-  domain_moved_away: ({ domain, link }) => ({
+  domain_moved_away: ({ domain, link }, service) => ({
     subject: `${domain} has moved to another account`,
     paragraphs: [
-      `Another Dropway account has proven that ${domain} is theirs. From now on it leads to their drop, not to yours.`,
+      `Another ${service} account has proven that ${domain} is theirs. From now on it leads to their drop, not to yours.`,
       'If the domain is yours and you did not do that, someone else can change its DNS records: check who can, at your DNS provider. The page shows the record that brings the domain back.',
     ],
     action: { label: 'Open my domains', url: link },
-    footer: DOMAIN,
+    footer: toDomain(service),
   }),
-  domain_moved_here: ({ domain, link }) => ({
+  domain_moved_here: ({ domain, link }, service) => ({
     subject: `${domain} has moved to your account`,
     paragraphs: [
       `The DNS records of ${domain} prove that it is yours. It leads to your drop from now on; the account that used it before has been told.`,
     ],
     action: { label: 'Open my domains', url: link },
-    footer: DOMAIN,
+    footer: toDomain(service),
   }),
-  webhook_off: ({ url, since, link }) => ({
+  webhook_off: ({ url, since, link }, service) => ({
     subject: 'A webhook was switched off',
     paragraphs: [
-      `Nothing has arrived at ${url} since ${formatTime(since)}. After three days of failures Dropway has stopped trying.`,
+      `Nothing has arrived at ${url} since ${formatTime(since)}. After three days of failures ${service} has stopped trying.`,
       'Look at the last attempts, mend the receiver, and replace the secret of the webhook: that switches it on again.',
     ],
     action: { label: 'Look at the webhook', url: link },
-    footer: HOOK,
+    footer: toHook(service),
   }),
-  viewer_invitation: ({ link, until, drop, inviter, isReminder }) => ({
+  viewer_invitation: ({ link, until, drop, inviter, isReminder }, service) => ({
     subject: isReminder ? `Still waiting for you: ${drop}` : `${inviter} shares ${drop} with you`,
     paragraphs: [
       isReminder
-        ? `${inviter} shares ${drop} with you on Dropway, and you have not looked at it yet.`
+        ? `${inviter} shares ${drop} with you on ${service}, and you have not looked at it yet.`
         : `${inviter} would like you to see ${drop}. Only people whom they name can open it. You need no account.`,
       `The link lets one browser in, until ${formatTime(until)}. Do not pass it on: it is yours.`,
     ],
     action: { label: 'Open it', url: link },
-    footer: VIEWER,
+    footer: toViewer(service),
   }),
   viewer_code: ({ code, link, until, drop }) => ({
     subject: `${code} is your code for ${drop}`,
@@ -428,14 +440,14 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     action: { label: 'Open it', url: link },
     footer: 'If you did not ask for this, ignore this mail: nobody comes in without the code.',
   }),
-  access_request: ({ link, email, drop }) => ({
+  access_request: ({ link, email, drop }, service) => ({
     subject: `${email} asks to see ${drop}`,
     paragraphs: [
       `${email} would like to see ${drop}, which only the viewers that you name can open.`,
       'If you let them in, they are put on the list and get a mail. If not, do nothing.',
     ],
     action: { label: 'Let them in', url: link },
-    footer: OWNER,
+    footer: toOwner(service),
   }),
   thread_mention: ({ link, drop, name, body }) => ({
     subject: `${name} mentions you in a comment on ${drop}`,
@@ -455,8 +467,12 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
   }),
 }
 
-export function renderMail<Name extends MailTemplate>(template: Name, data: MailData[Name]): RenderedMail {
-  const raw = letters[template](data)
+export function renderMail<Name extends MailTemplate>(
+  template: Name,
+  data: MailData[Name],
+  look: Look = HOUSE_LOOK,
+): RenderedMail {
+  const raw = letters[template](data, look.name)
   // What users named may hold line breaks; a header, a heading and a paragraph each are one line.
   const [first, ...others] = raw.paragraphs
   const letter: Letter = {
@@ -465,24 +481,28 @@ export function renderMail<Name extends MailTemplate>(template: Name, data: Mail
     paragraphs: [oneLine(first), ...others.map(oneLine)],
     ...(raw.items ? { items: raw.items.map((item) => ({ ...item, name: oneLine(item.name) })) } : {}),
   }
-  return { subject: letter.subject, text: textOf(letter), html: asciiHtml(htmlOf(letter)) }
+  return { subject: letter.subject, text: textOf(letter, look), html: asciiHtml(htmlOf(letter, look)) }
 }
 
-function textOf({ subject, paragraphs: [first, ...others], items = [], action, footer }: Letter): string {
+function textOf(
+  { subject, paragraphs: [first, ...others], items = [], action, footer }: Letter,
+  { name: service }: Look,
+): string {
   const link = action ? [`${action.label}:\n${action.url}`] : []
   const list = items.map(({ name, url, note }) => `* ${name}\n  ${url}\n  ${note}`)
-  return [subject, first, ...list, ...others, ...link, `-- \nDropway\n${footer}`].join('\n\n') + '\n'
+  return [subject, first, ...list, ...others, ...link, `-- \n${service}\n${footer}`].join('\n\n') + '\n'
 }
 
-function htmlOf({ subject, paragraphs, items, action, footer }: Letter): string {
-  return mailDocument({
+function htmlOf({ subject, paragraphs, items, action, footer }: Letter, look: Look): string {
+  const document = {
     preview: paragraphs[0],
     heading: subject,
     paragraphs,
     ...(items ? { items } : {}),
     ...(action ? { action } : {}),
     footer,
-  })
+  }
+  return mailDocument(document, look)
 }
 
 /** Names that users chose may hold any letter; as references the part stays 7-bit and no mail path rewrites it. */

@@ -21,6 +21,8 @@ export interface PlaneOptions {
   /** How long it may drain after SIGTERM. */
   readonly graceMs: number
   readonly onLog: (line: string) => void
+  /** A sentence for the operator's eyes, which no log keeps. */
+  readonly onWord: (text: string) => void
   /** Aborted: it is not started after all. */
   readonly cancel: AbortSignal
 }
@@ -34,6 +36,7 @@ export async function startPlane({
   environment,
   graceMs,
   onLog,
+  onWord,
   cancel,
 }: PlaneOptions): Promise<Running> {
   const child = fork(main, {
@@ -64,7 +67,9 @@ export async function startPlane({
   })
   const ready = new Promise<'ready'>((resolve) => {
     child.on('message', (message) => {
-      if ((message as { ready?: boolean }).ready) resolve('ready')
+      const { ready: isReady, word } = message as { ready?: boolean; word?: unknown }
+      if (typeof word === 'string') onWord(word)
+      if (isReady) resolve('ready')
     })
   })
   const late = new AbortController()

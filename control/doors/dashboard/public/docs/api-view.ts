@@ -23,7 +23,7 @@ export function apiOverviewPage(document: OpenApiDocument, map: DocsMap, baseUrl
   return docsFrame(map, {
     title: 'API reference',
     path: '/docs/api',
-    description: 'Every endpoint of the Dropway REST API, with a sample call and a sample answer.',
+    description: 'Every endpoint of the REST API, with a sample call and a sample answer.',
     lead: 'Everything the dashboard does, for scripts. JSON in, JSON out.',
     contents: [
       { id: 'start', text: 'Start here' },
@@ -99,7 +99,7 @@ export function apiTagPage(document: OpenApiDocument, tag: string, map: DocsMap,
   return docsFrame(map, {
     title: `${tag} API`,
     path: tagPath(tag),
-    description: `${description} Endpoints of the Dropway API with sample calls and answers.`,
+    description: `${description} Endpoints of the API with sample calls and answers.`,
     lead: description,
     contents: endpoints.map(({ operation }) => ({ id: operation.operationId, text: operation.summary })),
     body: html`${endpoints.map((endpoint) => endpointBlock(endpoint, document, baseUrl))}`,

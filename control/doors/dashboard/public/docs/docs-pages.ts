@@ -62,7 +62,7 @@ function indexPage(guides: readonly Guide[]): Page {
   return {
     title: 'Docs',
     section: 'docs',
-    description: 'Guides for publishing with Dropway: browser, command line, assistants, CI, domains, and the API.',
+    description: 'Guides for publishing: browser, command line, assistants, CI, domains, and the API.',
     canonical: '/docs',
     body: html`
       <div class="head">

@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
+import { html } from '../../../../../shared/pages/html.ts'
 import { onFirstUse } from '../../../../../shared/values/on-first-use.ts'
 import type { Route } from '../../../../ground/http/route.ts'
 import type { Handlers } from '../../frame/handlers.ts'
@@ -18,6 +19,11 @@ type Name = (typeof NAMES)[number]
 
 export const SERVICE_PATHS: readonly string[] = NAMES.map((name) => `/${name}`)
 
+/** What the licence asks for, whatever the service is called and whatever its operator has written. */
+const LICENCE_NOTE = html`<p class="small soft">
+  This service runs on Dropway, free software under the MIT licence.
+</p>`
+
 /** The operator's texts. */
 const FOLDER = 'pages'
 
@@ -30,7 +36,8 @@ export function servicePages(handlers: Handlers, facts: Facts, dataDir: string):
 
 /** The page as it is now: rendered when its file has changed, looked for with every request. */
 function createText(file: string, name: Name, facts: Facts): () => Promise<Page> {
-  const render = async (source: string): Promise<Page> => textPage(`/${name}`, await renderText(source, facts, name))
+  const render = async (source: string): Promise<Page> =>
+    textPage(`/${name}`, await renderText(source, facts, name), name === 'imprint' ? LICENCE_NOTE : undefined)
   const ours = onFirstUse(() => render(readFileSync(path.join(import.meta.dirname, 'texts', `${name}.md`), 'utf8')))
   let theirs: { readonly changed: number; readonly page: Page } | undefined
   return async () => {

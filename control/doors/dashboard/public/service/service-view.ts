@@ -1,10 +1,11 @@
-import { html, type Html } from '../../../../../shared/pages/html.ts'
+import { html, type Content, type Html } from '../../../../../shared/pages/html.ts'
 import type { PartState, Status } from '../../../status/status.ts'
 import type { Page } from '../../frame/layout.ts'
 import { timeAgo } from '../../parts/words.ts'
 import type { MarkdownText } from '../markdown-text.ts'
 
-export function textPage(canonical: string, { title, description, body }: MarkdownText): Page {
+/** `note`: what stands below the text. */
+export function textPage(canonical: string, { title, description, body }: MarkdownText, note?: Content): Page {
   return {
     title,
     description: description ?? title,
@@ -13,6 +14,7 @@ export function textPage(canonical: string, { title, description, body }: Markdo
       <article class="guide">
         <h1>${title}</h1>
         ${body}
+        ${note}
       </article>
     `,
   }
