@@ -17,6 +17,7 @@ export const FLOORS: Readonly<Record<string, number>> = {
   'control/ground': 100,
   'control/ground/mail': 97.7,
   'control/people/accounts': 96.2,
+  'control/people/newcomers': 94.6,
   'control/people/organisations': 100,
   'control/plans/billing': 91.5,
   'control/plans/lifecycle': 97.3,

@@ -4,6 +4,7 @@ import { previewRoutes } from '../../../control/doors/dashboard/publish/preview-
 import type { DashboardServices } from '../../../control/doors/dashboard/frame/services.ts'
 import { createRateLimiter } from '../../../control/ground/http/limits/rate-limit.ts'
 import type { Part, Request } from '../../../control/ground/http/route.ts'
+import { HOUSE_LOOK } from '../../../shared/pages/look.ts'
 import { errors } from '../../../shared/contracts/errors.ts'
 
 test('a form without our token is refused at its first part', async () => {
@@ -22,7 +23,10 @@ test('a form without our token is refused at its first part', async () => {
       if (!form.has('csrf')) throw errors.forbidden('no token')
     },
   }
-  const services = { csrf, config: { baseUrl: 'https://dropway.example' } } as unknown as DashboardServices
+  const services = {
+    csrf,
+    config: { baseUrl: 'https://dropway.example', look: HOUSE_LOOK, allowsAnonymous: true },
+  } as unknown as DashboardServices
   const route = previewRoutes(services, {} as Handlers).find(({ method }) => method === 'POST')!
   await expect(async () => route.handle(request)).rejects.toMatchObject({ status: 403 })
   expect(taken).toBe(1)
@@ -34,7 +38,7 @@ test('one network has a limit, which leaves others theirs', async () => {
   const services = {
     csrf: { requireCsrf() {} },
     limiter: createRateLimiter({ redis, clock: { now: () => 1_800_000_000_000 } }),
-    config: { baseUrl: 'https://dropway.example' },
+    config: { baseUrl: 'https://dropway.example', look: HOUSE_LOOK, allowsAnonymous: true },
   } as unknown as DashboardServices
   const handlers = { read: async () => ({ viewer: {} }), reply: (_: unknown, answer: unknown) => answer }
   const route = previewRoutes(services, handlers as unknown as Handlers).find(({ method }) => method === 'POST')!

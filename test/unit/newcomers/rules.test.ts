@@ -55,6 +55,9 @@ test('an address may be changed to one of the domains only, so that the change i
 
 test('a refusal says who may have an account', () => {
   expect(closedInWords(DOMAINS)).toBe('Accounts here are for addresses at @example.com and @acme.test.')
+  expect(closedInWords({ kind: 'domains', domains: ['a.test'] })).toBe('Accounts here are for addresses at @a.test.')
+  const three = closedInWords({ kind: 'domains', domains: ['a.test', 'b.test', 'c.test'] })
+  expect(three).toBe('Accounts here are for addresses at @a.test, @b.test and @c.test.')
   expect(closedInWords({ kind: 'invited' })).toMatch(/by invitation/)
   expect(closedInWords({ kind: 'closed' })).toMatch(/closed/)
 })

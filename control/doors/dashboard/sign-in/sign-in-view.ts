@@ -16,8 +16,8 @@ import { countInWords, shortAddress } from '../parts/words.ts'
 /** Soon enough for a person who comes back from the mail, and nothing for us. */
 const VERIFY_LOOK_SECONDS = 4
 
-/** By which ways people come in here. */
-export interface WaysIn {
+/** How people come in here. */
+export interface Doors {
   readonly signUp: SignUpPolicy
 }
 
@@ -76,7 +76,7 @@ export interface CountryChoice {
 }
 
 /** For a stranger whom nobody has let in. */
-export function signUpClosedPage({ signUp }: WaysIn, next: string | undefined): Page {
+export function signUpClosedPage({ signUp }: Doors, next: string | undefined): Page {
   return {
     ...messagePage({
       title: signUp.kind === 'invited' ? 'By invitation' : 'Sign-up is closed',
@@ -89,15 +89,15 @@ export function signUpClosedPage({ signUp }: WaysIn, next: string | undefined): 
 }
 
 /** What stands above the form: what is promised, or whom it is for. */
-function signUpLead({ signUp }: WaysIn, { token }: { token: string | undefined }): Content {
+function signUpLead({ signUp }: Doors, { token }: { token: string | undefined }): Content {
   if (token !== undefined) return 'You are invited. Choose a password, and you are in.'
   return signUp.kind === 'domains' ? closedInWords(signUp) : 'Free for three drops. No card, no trial that runs out.'
 }
 
 interface SignUpForm extends AuthForm {
   readonly country: CountryChoice
-  readonly ways: WaysIn
-  /** Of an invitation that works. */
+  readonly ways: Doors
+  /** The secret of an invitation that works. */
   readonly token: string | undefined
 }
 
@@ -191,7 +191,7 @@ ${text}</textarea>
   `
 }
 
-export function signInPage(viewer: Viewer, { next, email, ways }: AuthForm & { readonly ways: WaysIn }): Page {
+export function signInPage(viewer: Viewer, { next, email, ways }: AuthForm & { readonly ways: Doors }): Page {
   const { draft } = viewer
   const action = '/signin'
   const { fields: carried, left } = carry(action, draft)
@@ -321,7 +321,7 @@ interface Invitation {
 /** For a person who is not signed in: both ways in know the address that was invited. */
 export function invitationPage(
   invitation: Invitation,
-  { here, token, ways }: { here: string; token: string; ways: WaysIn },
+  { here, token, ways }: { here: string; token: string; ways: Doors },
 ): Page {
   const query = `${nextQuery(here)}&email=${encodeURIComponent(invitation.email)}`
   return messagePage({
@@ -364,7 +364,7 @@ export function claimPage(
     token: string
     drop: { url: string; title: string }
     organisation: string | undefined
-    ways: WaysIn
+    ways: Doors
   },
 ): Page {
   const signedIn = viewer.signedIn !== undefined
