@@ -21,6 +21,8 @@ import { doorOf } from './gate/admissions.ts'
 import { UNLOCK_PATH, type Unlock } from './gate/unlock.ts'
 import { ICON_PATH } from './processes/icon.ts'
 import { locate } from './locate/locate.ts'
+import { isGenerated } from './processes/machines/rules.ts'
+import type { Machines } from './processes/machines/machines.ts'
 import type { Asset, Representations } from './processes/representations.ts'
 import type { Viewing } from './gate/viewing.ts'
 import { asPartOf, pathOf } from './processes/stray-errors.ts'
@@ -37,6 +39,7 @@ export interface PipelineDependencies {
   readonly members: PreviewGate
   readonly sites: Sites
   readonly representations: Representations
+  readonly machines: Pick<Machines, 'generated'>
   readonly answers: Answers
   readonly proxy: Proxy
   readonly viewing: Viewing
@@ -53,7 +56,7 @@ const MAX_UNLOCK_BYTES = 8192
 const MAX_REPORTED = 1000
 
 export function createPipeline(dependencies: PipelineDependencies): (exchange: Exchange) => void {
-  const { classify, unlock, viewing, members, sites, representations, answers, proxy, visits, clock, log } =
+  const { classify, unlock, viewing, members, sites, representations, machines, answers, proxy, visits, clock, log } =
     dependencies
 
   function walk(exchange: Exchange): Done {
@@ -91,7 +94,7 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
     if (verdict.kind === 'closed') return answers.closed(exchange, verdict.page)
     if (route.viewers) return viewing.visit(exchange, drop, open)
     if (doorOf(exchange.target)) return answers.goTo(exchange, drop, '/')
-    if (isAttempt) return attemptUnlock(exchange, drop)
+    if (isAttempt) return attemptUnlock(dependencies, exchange, drop)
     return drop.isForMembers ? admit({ members, answers }, exchange, drop, enter) : enter(exchange, drop)
   }
 
@@ -111,7 +114,18 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
     return act(exchange, drop, find(exchange, drop, index))
   }
 
+  /** What the drop has itself comes first; what stands in for a file that it lacks is made for machines alone. */
   function act(exchange: Exchange, drop: Drop, intent: Intent): Done {
+    const made = isGenerated(exchange.target, intent, drop.route.spa_fallback)
+      ? machines.generated(drop, exchange)
+      : undefined
+    if (made === undefined) return follow(exchange, drop, intent)
+    return made.then((file) =>
+      file === undefined ? follow(exchange, drop, intent) : void sendFile(exchange, 200, file),
+    )
+  }
+
+  function follow(exchange: Exchange, drop: Drop, intent: Intent): Done {
     switch (intent.kind) {
       case 'asset': {
         // A drop's own page for what is missing is no icon.
@@ -142,17 +156,6 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
       : count(dependencies, exchange, drop, asset, sent)
   }
 
-  async function attemptUnlock(exchange: Exchange, drop: Drop): Promise<void> {
-    if (isEncoded(exchange.header('content-encoding'))) return answers.error(exchange, 415, { drop })
-    const body = await exchange.full?.readForm(MAX_UNLOCK_BYTES)
-    if (body === undefined) return answers.error(exchange, 413, { drop })
-    const form = parseForm(body.toString())
-    if (typeof form === 'string') return answers.error(exchange, 400, { drop })
-    const outcome = await unlock.attempt(drop.route, exchange, form)
-    if (outcome.kind === 'unlocked') return answers.unlocked(exchange, drop, outcome)
-    return answers.locked(exchange, drop, { form, outcome, work: outcome.work })
-  }
-
   const report = createFailureReport(log)
   const fail = (exchange: Exchange, error: unknown): void => {
     const id = report(exchange, error)
@@ -167,6 +170,21 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
       fail(exchange, error)
     }
   }
+}
+
+async function attemptUnlock(
+  { unlock, answers }: Pick<PipelineDependencies, 'unlock' | 'answers'>,
+  exchange: Exchange,
+  drop: Drop,
+): Promise<void> {
+  if (isEncoded(exchange.header('content-encoding'))) return answers.error(exchange, 415, { drop })
+  const body = await exchange.full?.readForm(MAX_UNLOCK_BYTES)
+  if (body === undefined) return answers.error(exchange, 413, { drop })
+  const form = parseForm(body.toString())
+  if (typeof form === 'string') return answers.error(exchange, 400, { drop })
+  const outcome = await unlock.attempt(drop.route, exchange, form)
+  if (outcome.kind === 'unlocked') return answers.unlocked(exchange, drop, outcome)
+  return answers.locked(exchange, drop, { form, outcome, work: outcome.work })
 }
 
 function count(

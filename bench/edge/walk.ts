@@ -14,6 +14,7 @@ import { sealAdmission, VIEWERS_ONLY } from '../../shared/contracts/admission.ts
 import { createUnlock } from '../../edge/gate/unlock.ts'
 import { indexManifest } from '../../edge/locate/site-index.ts'
 import { createPipeline } from '../../edge/pipeline.ts'
+import { createMachines } from '../../edge/processes/machines/machines.ts'
 import { createRepresentations } from '../../edge/processes/representations.ts'
 import { createSnippets } from '../../edge/rewrite/snippets.ts'
 import { createProxy } from '../../edge/send/proxy.ts'
@@ -166,16 +167,21 @@ const unlock = createUnlock({ secrets, proofOfWork: createProofOfWork(secrets), 
 const proxy = createProxy({ controlUrls: ['http://127.0.0.1:9'], publicHost: 'localhost' })
 const answers = createAnswers({ baseUrl: BASE_URL, publicPort: undefined, log })
 const line = createVisitLine({ controlUrls: ['http://127.0.0.1:9'], publicHost: 'localhost' })
+const cache = createBlobCache(10_000_000)
+const sites = createSites(blobs, indexManifest)
+const machines = createMachines({ blobs, cache, sites, publicPort: undefined })
 const pipeline = createPipeline({
   classify: createClassify({ routes, serviceHost: 'localhost', sitesDomain: 'localhost', secrets }),
   unlock,
   members: createPreviewGate({ secrets, clock: systemClock, baseUrl: BASE_URL, ask: async () => false }),
-  sites: createSites(blobs, indexManifest),
+  sites,
   representations: createRepresentations({
     blobs,
-    cache: createBlobCache(10_000_000),
+    cache,
     snippets: createSnippets({ baseUrl: BASE_URL }),
+    machines,
   }),
+  machines,
   answers,
   proxy,
   viewing: createViewing({

@@ -6,18 +6,18 @@
  *   miss:    headers are composed; a page with snippets is also built and compressed, once, off the event loop
  *   evicted: bytes are read or built again under the same name; the headers stay right, names are immutable
  */
-import { promisify } from 'node:util'
-import zlib from 'node:zlib'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { LRUCache } from 'lru-cache'
 import { pacedStream, type BlobStore } from '../../shared/blobs/blob-store.ts'
 import type { Encoding, ManifestFile } from '../../shared/contracts/manifest.ts'
 import type { Drop, Exchange, HeaderList, Intent, Markup, ServedSite, Snippets } from '../context.ts'
-import { chooseEncoding } from '../rewrite/negotiate.ts'
+import { chooseEncoding, prefersMarkdown } from '../rewrite/negotiate.ts'
 import { cutPieces, inject, injectedPieces, sizeOf, type Piece } from '../rewrite/inject.ts'
 import { assetHeaders, entityTag, markupOf } from '../rewrite/headers.ts'
 import { MAX_CACHED_BYTES, MAX_ENTRY_BYTES, type BlobCache } from '../store/blob-cache.ts'
 import { describeVariant, type Representation } from '../send/representation.ts'
+import { compressLive } from './compression.ts'
+import type { Machines } from './machines/machines.ts'
 
 /** Names, header lists and all. An ordinary one has some 2 kB; with a long `_headers` it has thirty. */
 const MAX_PREPARED_BYTES = 32_000_000
@@ -25,15 +25,8 @@ const MAX_PREPARED_BYTES = 32_000_000
 const PREPARED_OVERHEAD_BYTES = 1000
 /** All headers of an answer together. Common clients and proxies take no more; HTTP/2 would end the stream without a word. */
 const MAX_ANSWER_HEADER_BYTES = 49_152
-/** Pages are built per settings, so compression happens here and not at publish; a low level, once. */
-const LIVE_BROTLI_QUALITY = 5
-const LIVE_GZIP_LEVEL = 6
 /** What comes out here is by experience no larger than this share of the variant that was made at publish with more effort. */
 const LIVE_SIZE_FACTOR = 4 / 3
-
-const brotli = promisify(zlib.brotliCompress)
-const gzip = promisify<zlib.InputType, zlib.ZlibOptions, Buffer>(zlib.gzip)
-const zstd = promisify<zlib.InputType, Buffer>(zlib.zstdCompress)
 
 export type Asset = Extract<Intent, { kind: 'asset' }>
 
@@ -48,9 +41,15 @@ export interface RepresentationDependencies {
   readonly snippets: {
     for(route: ServedSite, markup: Markup, acceptLanguage: string | undefined): Snippets | undefined
   }
+  readonly machines: Pick<Machines, 'markdown'>
 }
 
-export function createRepresentations({ blobs, cache, snippets }: RepresentationDependencies): Representations {
+export function createRepresentations({
+  blobs,
+  cache,
+  snippets,
+  machines,
+}: RepresentationDependencies): Representations {
   const prepared = new LRUCache<string, Representation>({
     maxSize: MAX_PREPARED_BYTES,
     sizeCalculation: ({ headers }, key) => PREPARED_OVERHEAD_BYTES + 2 * key.length + 2 * charsOf(headers),
@@ -60,7 +59,7 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
 
   async function page(file: ManifestFile, encoding: Encoding | 'identity', inserted: Snippets): Promise<Buffer> {
     const bytes = inject(cache.get(file.hash) ?? (await blob(file.hash)), file.injection, inserted)
-    return encoding === 'identity' ? bytes : compress(bytes, encoding)
+    return encoding === 'identity' ? bytes : compressLive(bytes, encoding)
   }
 
   async function makePage(
@@ -110,39 +109,51 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
     })
   }
 
+  function asPublished(
+    drop: Drop,
+    asset: Asset,
+    exchange: Exchange,
+    markup: Markup | undefined,
+  ): Representation | Promise<Representation> {
+    const { route } = drop
+    const { file, status } = asset
+    const custom = asset.custom.list
+    const inserted = markup && snippets.for(route, markup, exchange.header('accept-language'))
+    // Byte positions are those of the identity bytes (a range of a compressed variant is no use).
+    const encoding =
+      exchange.header('range') === undefined
+        ? chooseEncoding(exchange.header('accept-encoding'), inserted ? keptEncodings(file) : file.encodings)
+        : 'identity'
+    const key = keyOf(route, asset, encoding, inserted?.key ?? '')
+    const ready = prepared.get(key)
+    if (ready !== undefined) return ready
+    const hasMarkdown = markup !== undefined && status === 200
+    const headers = [
+      ...(status === 200 ? ['accept-ranges', 'bytes'] : []),
+      ...assetHeaders({ ...drop, file, status, custom, encoding, snippets: inserted, hasMarkdown }).flat(),
+    ]
+    requireSendable(headers)
+    if (inserted === undefined) {
+      const made = makeFile(file, encoding, markup !== undefined, headers)
+      prepared.set(key, made)
+      return made
+    }
+    const isStreamed = encoding === 'identity' && file.size > MAX_CACHED_BYTES
+    const making = isStreamed ? makeStreamedPage(file, inserted, headers) : makePage(file, encoding, inserted, headers)
+    return making.then((made) => {
+      prepared.set(key, made)
+      return made
+    })
+  }
+
   return {
     of(drop, asset, exchange) {
-      const { route } = drop
-      const { file, status } = asset
-      const custom = asset.custom.list
-      const markup = markupOf({ file, custom, isProtected: drop.isProtected })
-      const inserted = markup && snippets.for(route, markup, exchange.header('accept-language'))
-      // Byte positions are those of the identity bytes (a range of a compressed variant is no use).
-      const encoding =
-        exchange.header('range') === undefined
-          ? chooseEncoding(exchange.header('accept-encoding'), inserted ? keptEncodings(file) : file.encodings)
-          : 'identity'
-      const key = keyOf(route, asset, encoding, inserted?.key ?? '')
-      const ready = prepared.get(key)
-      if (ready !== undefined) return ready
-      const headers = [
-        ...(status === 200 ? ['accept-ranges', 'bytes'] : []),
-        ...assetHeaders({ ...drop, file, status, custom, encoding, snippets: inserted }).flat(),
-      ]
-      requireSendable(headers)
-      if (inserted === undefined) {
-        const made = makeFile(file, encoding, markup !== undefined, headers)
-        prepared.set(key, made)
-        return made
-      }
-      const isStreamed = encoding === 'identity' && file.size > MAX_CACHED_BYTES
-      const making = isStreamed
-        ? makeStreamedPage(file, inserted, headers)
-        : makePage(file, encoding, inserted, headers)
-      return making.then((made) => {
-        prepared.set(key, made)
-        return made
-      })
+      const markup = markupOf({ file: asset.file, custom: asset.custom.list, isProtected: drop.isProtected })
+      const isWanted = markup !== undefined && asset.status === 200 && prefersMarkdown(exchange.header('accept'))
+      const markdown = isWanted ? machines.markdown(drop, asset, exchange) : undefined
+      if (markdown === undefined) return asPublished(drop, asset, exchange, markup)
+      if (!(markdown instanceof Promise)) return markdown
+      return markdown.then((made) => made ?? asPublished(drop, asset, exchange, markup))
     },
   }
 }
@@ -232,17 +243,4 @@ function ofSize(bytes: Buffer | undefined, size: number): Buffer | undefined {
 function requireSize(bytes: Buffer, size: number): Buffer {
   if (bytes.length !== size) throw new Error(`a blob has ${bytes.length} bytes, its manifest says ${size}`)
   return bytes
-}
-
-function compress(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
-  switch (encoding) {
-    case 'br':
-      return brotli(bytes, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: LIVE_BROTLI_QUALITY } })
-    case 'gzip':
-      return gzip(bytes, { level: LIVE_GZIP_LEVEL })
-    case 'zstd':
-      return zstd(bytes)
-    default:
-      return encoding satisfies never
-  }
 }

@@ -28,6 +28,7 @@ import { createUnlock, type Unlock } from '../gate/unlock.ts'
 import { indexManifest } from '../locate/site-index.ts'
 import { isPing, type Counters, type Ping, type ToPrimary, type ToWorker } from './messages.ts'
 import { createPipeline } from '../pipeline.ts'
+import { createMachines } from './machines/machines.ts'
 import { createRepresentations } from './representations.ts'
 import { createSnippets } from '../rewrite/snippets.ts'
 import { createMemberQuestion } from '../send/member-question.ts'
@@ -101,6 +102,8 @@ function assemble(config: EdgeConfig, log: Log): Parts {
     tell: (attempt) => tell({ type: 'attempt', attempt }),
   })
   const answers = createAnswers({ ...config, log })
+  const sites = createSites(blobs, indexManifest)
+  const machines = createMachines({ blobs, cache, sites, publicPort: config.publicPort })
   const line = createVisitLine({ controlUrls: config.controlUrls, publicHost: new URL(config.baseUrl).host })
   const pipeline = createPipeline({
     classify: createClassify({ routes, serviceHost: config.serviceHost, sitesDomain: config.sitesDomain, secrets }),
@@ -111,8 +114,14 @@ function assemble(config: EdgeConfig, log: Log): Parts {
       baseUrl: config.baseUrl,
       ask: createMemberQuestion(config.controlUrls, new URL(config.baseUrl).host),
     }),
-    sites: createSites(blobs, indexManifest),
-    representations: createRepresentations({ blobs, cache, snippets: createSnippets(config) }),
+    sites,
+    representations: createRepresentations({
+      blobs,
+      cache,
+      snippets: createSnippets(config),
+      machines,
+    }),
+    machines,
     answers,
     proxy,
     viewing: createViewing({

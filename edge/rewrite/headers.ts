@@ -28,6 +28,8 @@ export interface AssetFacts extends DropFacts {
   readonly encoding: Encoding | 'identity'
   /** Set when the snippets are injected into this answer. */
   readonly snippets: Snippets | undefined
+  /** The page is also there as Markdown, for those who ask for it. */
+  readonly hasMarkdown?: boolean
 }
 
 /** What a drop may be asked with. */
@@ -121,10 +123,11 @@ export function entityTag(file: ManifestFile, encoding: Encoding | 'identity', s
   return `"${file.hash.slice(0, ETAG_CHARS)}${injected}${encoded}"`
 }
 
-function varyOf({ file, encoding, snippets, isProtected, isForProgram }: AssetFacts): string {
+function varyOf({ file, encoding, snippets, hasMarkdown, isProtected, isForProgram }: AssetFacts): string {
   const { br, zstd, gzip } = file.encodings ?? {}
   const names: string[] = []
   if (br || zstd || gzip || encoding !== 'identity') names.push('accept-encoding')
+  if (hasMarkdown) names.push('accept')
   if (snippets?.variesByLanguage) names.push('accept-language')
   if (isProtected) names.push('cookie')
   if (isForProgram) names.push('authorization', 'dropway-guest')

@@ -1,4 +1,4 @@
-/** Which stored variant of a file a client gets: Accept-Encoding, RFC 9110 §12.5.3. */
+/** Which variant of a file a client gets: Accept-Encoding (RFC 9110 §12.5.3), and whether it wants Markdown: Accept (§12.5.1). */
 import { encodings } from '../../shared/contracts/manifest.ts'
 import type { Encoding, ManifestFile } from '../../shared/contracts/manifest.ts'
 
@@ -58,4 +58,20 @@ function parseWeights(header: string): ReadonlyMap<string, number> {
 function weightOf(parameter: string): number {
   const weight = /^\s*q\s*=\s*(\d(?:\.\d{0,3})?)\s*$/.exec(parameter)?.[1]
   return weight === undefined ? 0 : Math.min(1, Number(weight))
+}
+
+/**
+ * Is Markdown wished for at least as much as HTML? Only by its own name: a wildcard says what else will do, and so counts
+ * for HTML alone. Linear; for all who do not name it one look at the header.
+ */
+export function prefersMarkdown(accept: string | undefined): boolean {
+  if (accept === undefined || !/markdown/i.test(accept) || accept.length > MAX_HEADER_CHARS) return false
+  const weights = new Map<string, number>()
+  for (const entry of accept.toLowerCase().split(',')) {
+    const [name = '', ...parameters] = entry.split(';')
+    const weight = parameters.find((parameter) => /^\s*q\s*=/.test(parameter))
+    weights.set(name.trim(), weight === undefined ? 1 : weightOf(weight))
+  }
+  const wished = weights.get('text/markdown') ?? 0
+  return wished > 0 && wished >= (weights.get('text/html') ?? weights.get('text/*') ?? weights.get('*/*') ?? 0)
 }

@@ -50,6 +50,10 @@ const siteRecord = z.strictObject({
   previews: z.enum(['members', 'off']).optional(),
   /** Named previews: [name, version number]. Left out where there are none. */
   names: z.array(z.tuple([z.string(), z.int().positive()])).optional(),
+  /** False where the owner wants no list of pages for machines. */
+  llms_txt: z.literal(false).optional(),
+  /** What the owner does not want machines to do with the content; left out where all is allowed. */
+  ai: z.enum(['no-training', 'none']).optional(),
 })
 
 /** A custom domain: serves the site of another host. */

@@ -10,7 +10,7 @@ const siteFacts = (sql: Sql) => sql`
   s.id, s.org_id, s.slug, s.name, s.title, s.password_hash, s.password_generation, s.keep_old_files_days, s.previews,
   s.threads_visible, s.thread_mails,
   s.served_manifest_hash, s.served_for, s.kept_files, s.kept_bytes, s.kept_until, s.kept_ends_at,
-  s.access_until, s.access_requests, s.admission_ms, s.analytics, s.spa_fallback,
+  s.access_until, s.access_requests, s.admission_ms, s.llms_txt, s.ai, s.analytics, s.spa_fallback,
   s.in_gallery, s.stays_live, s.live_version_id, s.next_version_number, s.expires_at, s.expired_at, s.clock_started_at, s.paused_at, s.taken_down_at,
   s.taken_down_reason, s.deleted_at, s.dns_target, s.created_at, s.updated_at, s.published_at,
   coalesce(o.plan, 'anonymous') as plan, coalesce(o.visibility_policy, 'open') as visibility_policy, u.email_verified_at is not null as owner_verified,
@@ -217,6 +217,8 @@ export type SiteChanges = Partial<
     | 'access_until'
     | 'access_requests'
     | 'admission_ms'
+    | 'llms_txt'
+    | 'ai'
   >
 >
 

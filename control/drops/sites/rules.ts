@@ -39,6 +39,10 @@ export interface SiteFacts {
   access_requests: boolean
   /** How long a browser is let in; null: as long as the service says. */
   admission_ms: number | null
+  /** Machines find a list of its pages at /llms.txt, where it has none of its own. */
+  llms_txt: boolean
+  /** What its owner allows machines to do with it. */
+  ai: AiUse
   analytics: Analytics | null
   spa_fallback: boolean
   in_gallery: boolean
@@ -72,6 +76,10 @@ export interface RetainedVersion {
   number: number
   manifest_hash: string
 }
+
+/** `no-training`: models may read it for an answer, not learn from it; `none`: neither. */
+export const aiUses = ['allow', 'no-training', 'none'] as const
+export type AiUse = (typeof aiUses)[number]
 
 /** `link`: whoever has the address. */
 export const previewAccesses = ['link', 'members', 'off'] as const
@@ -131,6 +139,8 @@ export function siteRouteOf(
     badge: plan.badge,
     analytics: plan.analytics ? site.analytics : null,
     ...(site.previews === 'link' ? {} : { previews: site.previews }),
+    ...(site.llms_txt ? {} : { llms_txt: false as const }),
+    ...(site.ai === 'allow' ? {} : { ai: site.ai }),
     ...(named.length === 0 || isHidden ? {} : { names: named.map((each) => [each.name, each.version_number]) }),
   }
 }

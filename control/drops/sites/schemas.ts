@@ -8,7 +8,7 @@ import {
   MAX_PASSWORD_CHARS,
 } from '../../../shared/contracts/limits.ts'
 import { isPreviewName, MAX_PREVIEW_NAME_CHARS } from '../../../shared/http/hosts.ts'
-import { previewAccesses } from './rules.ts'
+import { aiUses, previewAccesses } from './rules.ts'
 import { sha256Hex, siteStates } from '../../../shared/contracts/route-record.ts'
 import {
   ACCESS_MODES,
@@ -41,6 +41,9 @@ const keptSchema = z.object({
   bytes: count('Their size.', 48_000),
   until: timeOrNull('When the last of them goes; null where there is none.'),
 })
+const LLMS_TXT_SAYS = 'Machines find a list of its pages at /llms.txt, where it has no such file of its own.'
+const AI_SAYS =
+  'What machines may do with it: `allow` everything, `no-training` (Content-Signal: ai-train=no), `none` (ai-train=no, ai-input=no). Said in /robots.txt where it has none of its own.'
 const NOTHING_KEPT_SAMPLE = { files: 0, bytes: 0, until: null }
 
 export const siteSchema = z
@@ -87,6 +90,8 @@ export const siteSchema = z
       "How many days files of former versions stay reachable; null: the service's setting, 0: not at all.",
       null,
     ),
+    llms_txt: described(z.boolean(), LLMS_TXT_SAYS, true),
+    ai: described(z.enum(aiUses), AI_SAYS, 'allow'),
     kept: described(keptSchema, 'Files of former versions that are reachable now.', NOTHING_KEPT_SAMPLE),
   })
   .meta({ id: 'Site' })
@@ -247,6 +252,8 @@ export const patchSiteSchema = z.strictObject({
     z.int().min(0).max(365).nullable(),
     "How many days a file that a new version lacks stays reachable, for tabs that are open; 0: not at all, null: the service's setting.",
   ).optional(),
+  llms_txt: described(z.boolean(), LLMS_TXT_SAYS).optional(),
+  ai: described(z.enum(aiUses), AI_SAYS).optional(),
   access_mode: accessModeSchema.optional(),
   access_until: accessUntilSchema.optional(),
   expires_in: expiresInSchema.optional(),

@@ -375,6 +375,8 @@ function columnsOf(site: SiteFacts, patch: SitePatch, mostAdmissionMs: number): 
     ...(patch.threads_visible === undefined ? {} : { threads_visible: patch.threads_visible }),
     ...(patch.thread_mails === undefined ? {} : { thread_mails: patch.thread_mails }),
     ...(patch.keep_old_files_days === undefined ? {} : { keep_old_files_days: patch.keep_old_files_days }),
+    ...(patch.llms_txt === undefined ? {} : { llms_txt: patch.llms_txt }),
+    ...(patch.ai === undefined ? {} : { ai: patch.ai }),
     ...(patch.access_requests === undefined ? {} : { access_requests: patch.access_requests }),
     ...(patch.viewer_admission === undefined
       ? {}

@@ -44,6 +44,8 @@ type Head =
       viewers?: SiteRoute['viewers'] | null,
       previews?: SiteRoute['previews'] | null,
       names?: SiteRoute['names'] | null,
+      llmsTxt?: SiteRoute['llms_txt'] | null,
+      ai?: SiteRoute['ai'] | null,
     ]
   | [revision: number, kind: 'preview', to: string, label: string]
   | [revision: number, kind: 'alias' | 'redirect', to: string]
@@ -82,6 +84,8 @@ export function fromStored(host: string, stored: Buffer): ServedRoute {
         ...(head[11] ? { viewers: head[11] } : {}),
         ...(head[12] ? { previews: head[12] } : {}),
         ...(head[13] ? { names: head[13] } : {}),
+        ...(head[14] === false ? { llms_txt: false } : {}),
+        ...(head[15] ? { ai: head[15] } : {}),
       } satisfies ServedSite
     case 'none':
       return { v, host, revision, kind: 'none' }
@@ -122,6 +126,8 @@ function headOf(record: RouteRecord, versions: readonly Version[]): Head {
         record.viewers ?? null,
         record.previews ?? null,
         record.names ?? null,
+        record.llms_txt ?? null,
+        record.ai ?? null,
       ]
     case 'alias':
     case 'redirect':

@@ -21,7 +21,12 @@ async function encodingOf(file: Partial<ManifestFile>, injected: Snippets | unde
   // A large page that stays as it is would be streamed; nothing is read of it before.
   const blobs = { read: async () => page, stream: () => expect.fail('streamed') }
   const cache = createBlobCache(10_000_000)
-  const representations = createRepresentations({ blobs, cache, snippets: { for: () => injected } })
+  const representations = createRepresentations({
+    blobs,
+    cache,
+    snippets: { for: () => injected },
+    machines: { markdown: () => expect.fail('nobody asked for Markdown') },
+  })
   const drop = { route: {}, versionNumber: 1, isProtected: false, isPreview: false } as Drop
   const exchange = { header: (name: string) => (name === 'accept-encoding' ? 'gzip, br' : undefined) } as Exchange
   const asset = {

@@ -82,6 +82,8 @@ const PARSED: Readonly<Record<string, string>> = {
   'judgement.ts: URL.parse(acmeDirectoryUrl': 'a setting',
   'checks.ts: new URL(url': 'a setting',
   'clients.ts: new URL(clientId': 'comes in a query or a form of 16 kB',
+  'convert.ts: URL.parse(address.trim(': 'at most 2000 characters are read',
+  'llms-txt.ts: new URL(address': 'an address of ours',
   'config.ts: URL.parse(url': 'a setting',
   'config.ts: URL.parse(issuer': 'a setting',
   'factors.ts: new URL(baseUrl': 'a setting',

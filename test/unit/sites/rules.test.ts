@@ -32,6 +32,8 @@ const live: SiteFacts = {
   previews: 'link',
   threads_visible: 'commenters',
   thread_mails: 'hourly',
+  llms_txt: true,
+  ai: 'allow',
   served_manifest_hash: null,
   served_for: null,
   kept_files: 0,

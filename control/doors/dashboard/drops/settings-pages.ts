@@ -1,6 +1,6 @@
 /** Settings of a drop, one small form each, and its end. */
 import { z } from 'zod'
-import { previewAccesses } from '../../../drops/sites/rules.ts'
+import { aiUses, previewAccesses } from '../../../drops/sites/rules.ts'
 import { analyticsSchema, type Analytics } from '../../../../shared/contracts/analytics.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { parse } from '../../../ground/http/api.ts'
@@ -28,7 +28,12 @@ const CARDS: Readonly<Record<string, Card>> = {
     done: () => 'saved-general',
   },
   behaviour: {
-    patch: (form) => ({ spa_fallback: form.has('spa_fallback'), gallery: form.has('gallery') }),
+    patch: (form) => ({
+      spa_fallback: form.has('spa_fallback'),
+      gallery: form.has('gallery'),
+      llms_txt: form.has('llms_txt'),
+      ai: parse(z.enum(aiUses), form.get('ai')),
+    }),
     done: () => 'saved',
   },
   password: {

@@ -105,6 +105,23 @@ function behaviour(form: PageForm, site: ApiSite): Html {
       label: 'Show it in the public gallery',
       hint: 'Only while it is live and without a password.',
       checked: site.gallery,
+    })}
+    ${form.check({
+      name: 'llms_txt',
+      label: 'List its pages for machines',
+      hint: 'At /llms.txt, unless you publish a file of that name.',
+      checked: site.llms_txt,
+    })}
+    ${form.select({
+      name: 'ai',
+      label: 'What AI may do with it',
+      value: site.ai,
+      options: [
+        ['allow', 'Read it and learn from it'],
+        ['no-training', 'Read it, but not learn from it'],
+        ['none', 'Neither'],
+      ],
+      hint: 'A wish that well-behaved machines follow, said in /robots.txt unless you publish one.',
     })}`
 }
 

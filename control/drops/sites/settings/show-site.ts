@@ -41,6 +41,8 @@ export function showSite(
     threads_visible: site.threads_visible,
     thread_mails: site.thread_mails,
     keep_old_files_days: site.keep_old_files_days,
+    llms_txt: site.llms_txt,
+    ai: site.ai,
     kept: { files: site.kept_files, bytes: site.kept_bytes, until: site.kept_until?.toISOString() ?? null },
   }
 }
