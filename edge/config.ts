@@ -4,6 +4,7 @@ import path from 'node:path'
 import { readDns01, type Dns01Settings } from '../certs/dns/settings.ts'
 import { readBlobStore } from '../shared/blobs/location.ts'
 import { EnvReader, type Env } from '../shared/settings/env.ts'
+import { readTraceSettings, type TraceSettings } from '../shared/running/traces.ts'
 import { readRedisUrl } from '../shared/redis/url.ts'
 import { readSecretKey } from '../shared/secrets/secret-key.ts'
 import { readSharedSettings, type SharedSettings } from '../shared/settings/settings.ts'
@@ -36,6 +37,8 @@ export interface EdgeConfig extends SharedSettings {
   readonly acmeCaFile: string | undefined
   /** How the service's own names are proven to the CA; undefined: their certificate is a file, or the local CA's. */
   readonly dns01: Dns01Settings | undefined
+  /** Where traces of requests go; undefined: there are none. */
+  readonly traces: TraceSettings | undefined
 }
 
 /** Per visitor network (an IPv4 address, an IPv6 /64) and per worker. */
@@ -72,6 +75,7 @@ export function readEdgeConfig(environment: Env): EdgeConfig {
     acmeDirectoryUrl: env.url('ACME_DIRECTORY_URL', ['https']),
     acmeEmail: env.optional('ACME_EMAIL'),
     acmeCaFile: env.file('ACME_CA_FILE'),
+    traces: readTraceSettings(env),
     dns01: readOwnProofs(env, environment, shared.sitesDomain),
   })
 }

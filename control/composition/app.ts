@@ -3,6 +3,7 @@
  * A request: control/ground/http → one route (schema, one call, reply) → a service → Postgres + outbox → the edges.
  */
 import { CLOSE_NOTICE_MS } from '../../shared/contracts/control-closing.ts'
+import { startTracer } from '../../shared/running/traces.ts'
 import { saySettings, settingsOf } from '../../shared/contracts/plane-settings.ts'
 import { createDashboard } from '../doors/dashboard/dashboard.ts'
 import { migrate } from '../ground/database/migrate.ts'
@@ -37,6 +38,7 @@ export function createApp(options: AppOptions): App {
   const services = createServices(options)
   const counts = createRequestCounts()
   const records = createJobRecords(clock)
+  const tracer = startTracer('dropway-control', config.traces)
   const metrics = createMetrics(composeFigures(services, counts, records))
   const dashboard = createDashboard(services)
   const databaseWatch = createDatabaseWatch({
@@ -52,6 +54,7 @@ export function createApp(options: AppOptions): App {
     serviceHost: config.serviceHost,
     onRequest: options.onRequest,
     counts,
+    tracer,
     guard: databaseWatch.guard,
     trouble: databaseWatch.trouble,
     notFound: dashboard.notFound,
@@ -81,6 +84,7 @@ export function createApp(options: AppOptions): App {
       await databaseWatch.stop()
       await services.close()
       metrics.stop()
+      await tracer?.stop()
     },
   }
 }

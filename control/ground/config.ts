@@ -4,6 +4,7 @@ import { EnvReader, type Env } from '../../shared/settings/env.ts'
 import { isLoopbackName } from '../../shared/http/ip.ts'
 import { localDatabaseUrl } from '../../shared/settings/local-services.ts'
 import { readRedisUrl } from '../../shared/redis/url.ts'
+import { readTraceSettings, type TraceSettings } from '../../shared/running/traces.ts'
 import { readSecretKey } from '../../shared/secrets/secret-key.ts'
 import { readSignUp, type SignUpPolicy } from './terms/sign-up.ts'
 import { senderOf } from '../../shared/settings/look.ts'
@@ -32,6 +33,8 @@ export interface ControlConfig extends SharedSettings {
   readonly stripeWebhookSecrets: readonly string[]
   readonly stripeApiBase: string | undefined
   readonly dnsResolver: string | undefined
+  /** Where traces of requests go; undefined: there are none. */
+  readonly traces: TraceSettings | undefined
   /** Unset: custom domains get certificates of the local CA, and nothing asks whether a public CA could see them. */
   readonly acmeDirectoryUrl: string | undefined
   /** What a CAA record must name so that our CA may issue. */
@@ -149,6 +152,7 @@ export function readControlConfig(environment: Env): ControlConfig {
     secretKey: readSecretKey(env, shared.dataDir),
     ...readMail(env, shared),
     mailFrom: env.text('MAIL_FROM', senderOf(shared.look.name, `no-reply@${shared.serviceHost}`)),
+    traces: readTraceSettings(env),
     contact: env.optional('CONTACT_EMAIL'),
     signUp: readSignUp(env),
     ...anonymous,

@@ -10,6 +10,7 @@ import { createLog, type Log } from '../../shared/running/log.ts'
 import { createProofOfWork } from '../../shared/secrets/proof-of-work.ts'
 import { createSecrets, type Secrets } from '../../shared/secrets/secrets.ts'
 import { giveBackWhenIdle } from '../../shared/running/idle-memory.ts'
+import { startTracer } from '../../shared/running/traces.ts'
 import { answerPings } from '../../shared/running/watchdog/heartbeat.ts'
 import { hangOnSignal } from '../../shared/running/watchdog/test-hook.ts'
 import { startWatchdog } from '../../shared/running/watchdog/watchdog.ts'
@@ -23,6 +24,7 @@ import { createClassify, createServiceTest } from '../gate/classify.ts'
 import type { EdgeConfig } from '../config.ts'
 import { createPreviewGate } from '../gate/members.ts'
 import { startDelayMeter } from './status/delay-meter.ts'
+import { createTracing } from './status/tracing.ts'
 import { createAdmissions } from '../gate/admissions.ts'
 import { createUnlock, type Unlock } from '../gate/unlock.ts'
 import { indexManifest } from '../locate/site-index.ts'
@@ -94,14 +96,21 @@ function assemble(config: EdgeConfig, log: Log): Parts {
   const stored = storedCertificates(replica, secrets)
   const service = serviceCertificate(config, stored, log)
   const certificates = certificateIndex(config, service, stored, log)
-  const proxy = createProxy({ controlUrls: config.controlUrls, publicHost: new URL(config.baseUrl).host })
+  const tracer = startTracer('dropway-edge', config.traces)
+  const tracing = tracer && createTracing(tracer)
+  const proxy = createProxy({
+    controlUrls: config.controlUrls,
+    publicHost: new URL(config.baseUrl).host,
+    traceparent: tracing?.traceparent,
+  })
   const unlock = createUnlock({
     secrets,
     proofOfWork: createProofOfWork(secrets),
     clock,
     tell: (attempt) => tell({ type: 'attempt', attempt }),
   })
-  const answers = createAnswers({ ...config, log })
+  const plainAnswers = createAnswers({ ...config, log })
+  const answers = tracing?.noteErrors(plainAnswers) ?? plainAnswers
   const sites = createSites(blobs, indexManifest)
   const machines = createMachines({ blobs, cache, sites, publicPort: config.publicPort })
   const line = createVisitLine({ controlUrls: config.controlUrls, publicHost: new URL(config.baseUrl).host })
@@ -144,9 +153,9 @@ function assemble(config: EdgeConfig, log: Log): Parts {
     visitorIps,
     limits,
     ticketKeys: ticketKeys(secrets, clock.now()),
-    onExchange: pipeline,
+    onExchange: tracing?.wrap(pipeline) ?? pipeline,
     isService: createServiceTest(config.serviceHost),
-    onAnswer: requestLog.answered,
+    onAnswer: tracing ? both(requestLog.answered, tracing.answered) : requestLog.answered,
     onRefusedConnection: () => void (refusedConnections += 1),
   })
   const plain = createPlainListener({
@@ -283,6 +292,15 @@ class Worker {
     clearInterval(this.#viewsTimer)
     await this.#handOverLast()
     process.exit(0)
+  }
+}
+
+type OnAnswer = RequestLog['answered']
+
+function both(first: OnAnswer, second: OnAnswer): OnAnswer {
+  return (exchange, status) => {
+    first(exchange, status)
+    second(exchange, status)
   }
 }
 

@@ -96,6 +96,8 @@ export interface ProxyDependencies {
   readonly controlUrls: readonly [string, ...string[]]
   /** `host[:port]` as the service is known to the world. */
   readonly publicHost: string
+  /** The trace that the exchange is part of, where there are traces. */
+  readonly traceparent?: ((exchange: FullExchange) => string | undefined) | undefined
 }
 
 /** One exchange on its way to a control, and again on its way to the next one. */
@@ -125,6 +127,7 @@ export function createProxy(dependencies: ProxyDependencies): Proxy {
 class ControlProxy implements Proxy {
   readonly #controlUrls: ProxyDependencies['controlUrls']
   readonly #publicHost: string
+  readonly #traceparent: ProxyDependencies['traceparent']
   // How many there may be is the business of the shares.
   readonly #pooled = new http.Agent({ keepAlive: true, scheduling: 'lifo' })
   // A kept connection may end just as a request goes out on it. Reading can be tried again; writing must not be.
@@ -144,7 +147,8 @@ class ControlProxy implements Proxy {
   readonly #avoidUntil = new Map<string, number>()
   #turn = 0
 
-  constructor({ controlUrls, publicHost }: ProxyDependencies) {
+  constructor({ controlUrls, publicHost, traceparent }: ProxyDependencies) {
+    this.#traceparent = traceparent
     this.#controlUrls = controlUrls
     this.#publicHost = publicHost
     this.#proxy.on('proxyReq', (outgoing, request) => sendOut(this.#underWay.get(request), outgoing))
@@ -154,7 +158,7 @@ class ControlProxy implements Proxy {
   forward(exchange: FullExchange, onFailure: (failure: ProxyFailure) => void): void {
     if (!FORWARDABLE.test(exchange.target)) return onFailure({ status: 400, error: undefined })
     const { request, response } = exchange.forProxy()
-    rewriteRequest(exchange, request, this.#publicHost)
+    rewriteRequest(exchange, request, this.#publicHost, this.#traceparent?.(exchange))
     const start = (): void => {
       exchange.askForBody()
       const forwarding = forwardingOf(exchange, request, response, onFailure)
@@ -355,7 +359,12 @@ function headersOf({ rawHeaders }: IncomingMessage): string[] {
 }
 
 /** http-proxy reads method, url and headers from the request: they are replaced by what control may see. */
-function rewriteRequest(exchange: FullExchange, request: IncomingMessage, publicHost: string): void {
+function rewriteRequest(
+  exchange: FullExchange,
+  request: IncomingMessage,
+  publicHost: string,
+  traceparent: string | undefined,
+): void {
   const headers: Record<string, string | string[] | undefined> = Object.create(null)
   const named = connectionNames(request.headers['connection'])
   for (const [name, value] of Object.entries(request.headers)) {
@@ -365,6 +374,9 @@ function rewriteRequest(exchange: FullExchange, request: IncomingMessage, public
   const length = request.headers['content-length']
   if (!WITH_BODY.has(exchange.method)) delete headers['content-length']
   else if (length !== undefined) headers['content-length'] = length
+  // A visitor's own trace ends here: ours is nobody else's to name.
+  delete headers['traceparent']
+  if (traceparent !== undefined) headers['traceparent'] = traceparent
   headers['host'] = exchange.authority ?? publicHost
   headers['x-forwarded-for'] = exchange.ip
   headers['x-forwarded-proto'] = 'https'

@@ -11,6 +11,7 @@ import { trustedNetworks } from '../../../../shared/http/ip.ts'
 import { isProgramPath } from '../../../../shared/http/program-paths.ts'
 import type { Log } from '../../../../shared/running/log.ts'
 import { createShares, type ShareLimits, type Shares } from '../../../../shared/running/shares.ts'
+import type { Tracer } from '../../../../shared/running/traces.ts'
 import { noteLeaving, noteNetwork } from '../../database/call.ts'
 import { CallerLeft, PACE, type Pace } from '../bodies/body.ts'
 import { createBufferCollector } from './buffer-garbage.ts'
@@ -59,6 +60,8 @@ export interface HttpServerOptions {
   onRequest?(what: string): void
   /** Told of every request when it is over. */
   counts?: { arrived(): void; answered(answer: Answered): void }
+  /** Where traces are switched on. */
+  tracer?: Tracer | undefined
   /** Wraps the work of every request; may give up on it with an error. */
   guard?<Result>(work: () => Promise<Result> | Result): Promise<Result>
   /** Why nothing can be changed now; said at /healthz. */
@@ -97,10 +100,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     return (request: ServerRequest, response: ServerResponse): Promise<void> => {
       const { method, path } = request
       options.onRequest?.(`${method} ${path}`)
-      const stay: Stay = { leave: undefined, request: undefined }
+      const stay: Stay = { leave: undefined, request: undefined, errorId: undefined }
       const began = performance.now()
       let status: number | undefined
       options.counts?.arrived()
+      const span = options.tracer?.begin(`${method} ${pattern ?? 'none'}`, request.headers['traceparent'])
       return asPartOf({ method, path }, async () => {
         try {
           const arrival = { request, response, surroundings, pattern: pattern ?? '/', shares, worksWithoutDatabase }
@@ -114,6 +118,13 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
         } finally {
           stay.leave?.()
           stay.request?.end()
+          span?.note({
+            'http.request.method': method,
+            'http.route': pattern,
+            'http.response.status_code': status,
+            'dropway.error_id': stay.errorId,
+          })
+          span?.end(status !== undefined && status >= 500)
           options.counts?.answered({ route: pattern, method, status, seconds: (performance.now() - began) / SECOND_MS })
         }
       })
@@ -195,6 +206,8 @@ function register(
 interface Stay {
   leave: (() => void) | undefined
   request: IncomingRequest | undefined
+  /** What the caller can quote of a fault of ours. */
+  errorId: string | undefined
 }
 
 interface Arrival {
@@ -231,7 +244,10 @@ async function answer(
   } catch (error) {
     if (response.completed || error instanceof CallerLeft) return undefined
     const about = { method: serverRequest.method, path: serverRequest.path, now: options.clock.now() }
-    return explain(options, stay.request, toApiError(error, options.log, about))
+    const problem = toApiError(error, options.log, about)
+    const { id } = problem.fields
+    if (typeof id === 'string') stay.errorId = id
+    return explain(options, stay.request, problem)
   }
 }
 
