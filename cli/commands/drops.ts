@@ -13,16 +13,24 @@ import { countOf, formatTime, plain, table } from '../terminal/terminal.ts'
 import { bytesInWords } from '../../shared/values/sizes.ts'
 import { unknownWord } from '../terminal/unknown-word.ts'
 
+/** More words find nothing more. */
+const MAX_WORDS = 12
+
 export const list: Command = {
   kind: 'service',
   name: 'list',
-  summary: 'List your drops',
-  usage: 'list',
-  maxPositionals: 0,
-  async run({ api, terminal, url }) {
-    const sites = await api.listSites()
+  summary: 'List your drops, or those that have some words',
+  usage: 'list [words…]',
+  details: ['Words are looked for in names, titles and the text of pages; a drop must have all of them.'],
+  maxPositionals: MAX_WORDS,
+  async run({ api, terminal, url }, args) {
+    const words = args.positionals.join(' ').trim()
+    const sites = await api.listSites(words)
     terminal.data(sites)
-    if (sites.length === 0) terminal.note('You have no drops yet. "dropway deploy" makes one.')
+    if (sites.length === 0)
+      terminal.note(
+        words === '' ? 'You have no drops yet. "dropway deploy" makes one.' : `No drop has "${plain(words)}".`,
+      )
     const rows = sites.map((site) => [site.slug, site.state, `${site.views_30d} views`, plain(site.name), site.url])
     for (const line of table(rows)) terminal.print(line)
     for (const notice of clockNotices(sites, url, Date.now())) terminal.note(notice)

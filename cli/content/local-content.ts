@@ -82,13 +82,13 @@ export function createLocalContent(root: string, sendAhead: SendAhead): LocalCon
 
     async resolve({ name, arguments: args }) {
       const { local, folder, ...rest } = args
-      if (name === 'service_publish' && typeof local === 'string') {
+      if (isPublish(name) && typeof local === 'string') {
         const file = await within(local)
         const { size } = await stat(file)
         const upload = await sendAhead(path.basename(file), () => openAnnounced(file, size), size)
         return { name, arguments: { ...rest, upload } }
       }
-      if (name === 'service_publish_files' && typeof folder === 'string') {
+      if (isPublish(name) && typeof folder === 'string') {
         const upload = await sendFolder(folder, args['allow_secrets'] === true)
         return { name: 'service_publish', arguments: { ...rest, upload } }
       }
@@ -127,11 +127,13 @@ function withLocalArguments(tool: Json): Json {
   if (!isObject(schema) || !isObject(schema['properties'])) return tool
   const properties: Json = { ...schema['properties'] }
   for (const name of ['files', 'put']) properties[name] = withLocalItem(properties[name])
-  if (tool['name'] === 'service_publish') properties['local'] = LOCAL
-  if (tool['name'] !== 'service_publish_files')
-    return { ...tool, inputSchema: { ...schema, properties: definedOf(properties) } }
-  const { required: _, ...rest } = schema
-  return { ...tool, inputSchema: { ...rest, properties: definedOf({ ...properties, folder: FOLDER }) } }
+  if (isPublish(tool['name'])) Object.assign(properties, { local: LOCAL, folder: FOLDER })
+  return { ...tool, inputSchema: { ...schema, properties: definedOf(properties) } }
+}
+
+/** The second is the name from before it took files. */
+function isPublish(name: unknown): boolean {
+  return name === 'service_publish' || name === 'service_publish_files'
 }
 
 function withLocalItem(list: unknown): unknown {

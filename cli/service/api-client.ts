@@ -28,7 +28,8 @@ export interface ApiClient {
   call<Result>(method: string, path: string, options?: CallOptions): Promise<Result>
   /** The reply of a call that succeeded; the caller reads its body to the end. */
   stream(method: string, path: string, options?: CallOptions): Promise<HttpReply>
-  listSites(): Promise<Site[]>
+  /** All, or those that have all of these words. */
+  listSites(words?: string): Promise<Site[]>
   readSite(id: string): Promise<Site>
   createSite(site: { slug?: string; name?: string }): Promise<Site>
   changeSite(id: string, change: Readonly<Record<string, unknown>>): Promise<Site>
@@ -101,7 +102,7 @@ export function createApiClient({ url, http, authentication, retry }: ApiClientD
     patiently: (work) => retry.run(work, { repeatable: true }),
     call,
     stream: (method, path, options = {}) => patient(method, options, () => send(method, path, options)),
-    listSites: () => call('GET', '/sites'),
+    listSites: (words = '') => call('GET', words === '' ? '/sites' : `/sites?q=${encodeURIComponent(words)}`),
     readSite: (id) => call('GET', sitePath(id)),
     createSite: (site) => call('POST', '/sites', { json: site }),
     changeSite: (id, change) => call('PATCH', sitePath(id), { json: change, repeatable: true }),

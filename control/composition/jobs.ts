@@ -18,6 +18,9 @@ const MAX_VIEWS_INTERVAL_MS = 5000
 /** A version with more than fits into a publish is compressed within a minute, this wait included. */
 const MAX_COMPRESSION_INTERVAL_MS = 5000
 
+/** A person who has just published looks for it; reading takes a second or two of the eight that are promised. */
+const MAX_WORDS_INTERVAL_MS = 2500
+
 /** Loops that do not wait for each other. */
 export function composeJobs(services: Services, records: JobRecords): Jobs[] {
   const { config, log, sql, redis, versions } = services
@@ -26,8 +29,11 @@ export function composeJobs(services: Services, records: JobRecords): Jobs[] {
   const visits: Job = { name: 'visits', run: () => foldVisits({ sql, redis }) }
   const compression: Job = { name: 'compression', run: (stopping) => versions.compressDue(stopping) }
   const refinement: Job = { name: 'refinement', run: (stopping) => versions.refineDue(stopping) }
+  const words: Job = { name: 'words', run: (stopping) => services.search.readDue(stopping) }
   return [
     createJobs({ jobs: sweeps(services, records), intervalMs, log, records }),
+    // What was published is found within seconds.
+    createJobs({ jobs: [words], intervalMs: Math.min(intervalMs, MAX_WORDS_INTERVAL_MS), log, records }),
     // Visitors wait for what is not compressed yet.
     createJobs({ jobs: [compression], intervalMs: Math.min(intervalMs, MAX_COMPRESSION_INTERVAL_MS), log, records }),
     // Takes as long as there is something to compress harder.

@@ -55,7 +55,13 @@ export function allRoutes(services: Services, dashboard: Dashboard): Route[] {
   const apiRoute = createApiRoutes(authenticate)
   const api = [
     ...anonymousRoutes({ apiRoute, ...services }),
-    ...siteRoutes({ apiRoute, authenticate, ...services, countDomains: services.domains.count }),
+    ...siteRoutes({
+      apiRoute,
+      authenticate,
+      ...services,
+      countDomains: services.domains.count,
+      findSites: services.search.find,
+    }),
     ...namedPreviewRoutes({ apiRoute, ...services }),
     ...contentUploadRoutes(services),
     ...domainRoutes({ apiRoute, ...services }),

@@ -3,6 +3,7 @@
  * this. What a lower floor needs of a higher one is handed down as a function.
  */
 import { createOAuth, type OAuth } from '../doors/oauth/oauth.ts'
+import { createSearch, type Search } from '../doors/search/search.ts'
 import { createServiceStatus, type ServiceStatus } from '../doors/status/status.ts'
 import { createReviewers, type Reviewers } from '../drops/review/reviewers.ts'
 import { createVisitDesk, type VisitDesk } from '../drops/visiting/visit-desk.ts'
@@ -17,6 +18,7 @@ import { composePlans, type Plans } from './plans.ts'
 export interface Services extends Ground, Drops, Plans, People {
   readonly serviceStatus: ServiceStatus
   readonly oauth: OAuth
+  readonly search: Search
   readonly visitDesk: VisitDesk
   readonly reviewers: Reviewers
   close(): Promise<void>
@@ -46,6 +48,7 @@ export function createServices(options: ControlOptions): Services {
     ...plans,
     ...people,
     oauth,
+    search: createSearch({ ...ground, ...drops }),
     visitDesk,
     reviewers: createReviewers({ ...ground, ...drops, baseUrl, authenticate: people.access.authenticate }),
     serviceStatus: createServiceStatus({ ...ground, ...drops }),

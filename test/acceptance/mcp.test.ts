@@ -50,27 +50,37 @@ describe.each<Era>(['legacy', 'modern'])('a client of the %s era', (era) => {
       'service_list',
       'service_promote',
       'service_publish',
-      'service_publish_files',
       'service_read',
+      'service_search',
       'service_settings',
       'service_upload',
-      'service_versions',
     ])
     for (const tool of tools) {
       expect(tool.description, tool.name).toBeTruthy()
+      expect(tool.title, tool.name).toBeTruthy()
+      expect(Object.keys(tool.annotations ?? {}).toSorted(), tool.name).toEqual([
+        'destructiveHint',
+        'openWorldHint',
+        'readOnlyHint',
+      ])
       expect(tool.inputSchema['additionalProperties'], tool.name).toBe(false)
-      expect(Object.keys(tool.outputSchema?.['properties'] ?? {}), tool.name).not.toEqual([])
     }
+    // Where programs go on with the answer; elsewhere a model reads it.
+    expect(
+      tools
+        .filter(({ outputSchema }) => outputSchema !== undefined)
+        .map(({ name }) => name)
+        .toSorted(),
+    ).toEqual(['service_edit_files', 'service_publish', 'service_read', 'service_upload'])
     const having = (hint: 'readOnlyHint' | 'destructiveHint') =>
       tools.filter((tool) => tool.annotations?.[hint] === true).map((tool) => tool.name)
-    expect(having('readOnlyHint').toSorted()).toEqual(['service_list', 'service_read', 'service_versions'])
+    expect(having('readOnlyHint').toSorted()).toEqual(['service_list', 'service_read', 'service_search'])
     expect(having('destructiveHint').toSorted()).toEqual([
       'service_delete',
       'service_domain',
       'service_edit_files',
       'service_promote',
       'service_publish',
-      'service_publish_files',
       'service_settings',
     ])
     expect(client.getInstructions()).toContain('service_publish')
@@ -98,15 +108,16 @@ describe.each<Era>(['legacy', 'modern'])('a client of the %s era', (era) => {
     }
     expect((await call(client, 'service_read', { id: slug })).files).toEqual(['index.md 14'])
 
-    const { versions } = await call(client, 'service_versions', { id: slug })
+    const { versions } = await call(client, 'service_read', { id: slug, versions: true })
+    expect((await call(client, 'service_versions', { id: slug })).versions).toEqual(versions)
     expect(versions).toMatchObject([{ version: 2, live: true }, { version: 1 }])
     await call(client, 'service_promote', { id: slug, version: 1 })
     expect((await stack.visit(slug)).text()).toContain('<h1>One</h1>')
 
-    expect((await call(client, 'service_list', { query: slug })).drops).toMatchObject([{ id: first.id }])
+    expect((await call(client, 'service_search', { query: slug })).drops).toMatchObject([{ id: first.id }])
     expect(await call(client, 'service_delete', { id: slug })).toEqual({ deleted: true, id: first.id, slug })
     expect((await stack.visit(slug)).status).toBe(410)
-    expect((await call(client, 'service_list', { query: slug })).drops).toEqual([])
+    expect((await call(client, 'service_search', { query: slug })).drops).toEqual([])
   })
 
   test('publishes several files at once, binary ones too, and says what is wrong with them', async () => {
@@ -308,7 +319,7 @@ describe('the inspector', () => {
       inspect('--method', 'tools/list', '--strict'),
       inspect('--method', 'tools/call', '--tool-name', 'service_publish', '--tool-arg', 'content=<h1>Inspected</h1>'),
     ])
-    expect(JSON.stringify(listed)).toContain('service_publish_files')
+    expect(JSON.stringify(listed)).toContain('service_edit_files')
     const slug = /"slug":\s*"([^"]+)"/.exec(JSON.stringify(called).replaceAll('\\', ''))![1]!
     expect((await stack.visit(slug)).text()).toContain('<h1>Inspected</h1>')
   })

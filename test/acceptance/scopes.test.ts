@@ -200,7 +200,7 @@ test("another organisation's drop is unknown when a token is made", async () => 
 })
 
 test.each([
-  ['read', ['service_list', 'service_read', 'service_versions']],
+  ['read', ['service_list', 'service_read', 'service_search']],
   [
     'publish',
     [
@@ -208,10 +208,9 @@ test.each([
       'service_list',
       'service_promote',
       'service_publish',
-      'service_publish_files',
       'service_read',
+      'service_search',
       'service_upload',
-      'service_versions',
     ],
   ],
   [
@@ -223,11 +222,10 @@ test.each([
       'service_list',
       'service_promote',
       'service_publish',
-      'service_publish_files',
       'service_read',
+      'service_search',
       'service_settings',
       'service_upload',
-      'service_versions',
     ],
   ],
 ])('tools/list with the scope %s', async (scope, expected) => {

@@ -71,7 +71,7 @@ export const TASKS: readonly Task[] = [
     name: 'publish a site',
     async run({ call, check, visit, newSlug }) {
       const slug = newSlug()
-      await call('service_publish_files', { slug, files: filesOf(SITE) })
+      await call('service_publish', { slug, files: filesOf(SITE) })
       check((await visit(slug, '/site.css')).text.includes('teal'), 'the style is not there')
       check((await visit(slug, '/about')).text.includes('About'), 'the second page is not there')
     },
@@ -108,7 +108,7 @@ export const TASKS: readonly Task[] = [
     async run({ call, check, visit, given }) {
       const slug = await given(SITE)
       await given({ ...SITE, 'index.html': '<h1>Broken</h1>' }, slug)
-      const { facts } = await call('service_versions', { id: slug })
+      const { facts } = await call('service_read', { id: slug, versions: true })
       const before = facts.versions.find((version: { live?: boolean }) => !version.live)
       await call('service_promote', { id: slug, version: before.version })
       check((await visit(slug)).text.includes('<h1>Site</h1>'), 'the old version is not live')
@@ -214,7 +214,7 @@ export async function runTask(stack: Stack, client: Client, task: Task): Promise
       return { status: answer.status, text: answer.text(), length: answer.body.length }
     },
     async given(files, slug = newSlug()) {
-      const result = await send('service_publish_files', { slug, files: filesOf(files), replace: true })
+      const result = await send('service_publish', { slug, files: filesOf(files), replace: true })
       if (result.isError) throw new Error(`the drop of the task could not be made: ${result.texts[0]}`)
       return slug
     },

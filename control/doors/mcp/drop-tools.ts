@@ -7,7 +7,7 @@ import { MAX_NAME_CHARS, MAX_PASSWORD_CHARS } from '../../../shared/contracts/li
 import type { Manifest } from '../../../shared/contracts/manifest.ts'
 import type { ApiDomain, ApiSingleDomain } from '../../drops/domains/schemas.ts'
 import type { ApiPreview, ApiSite, SitePatch } from '../../drops/sites/schemas.ts'
-import { previewAccesses } from '../../drops/sites/rules.ts'
+import { aiUses, previewAccesses } from '../../drops/sites/rules.ts'
 import { ACCESS_MODES, MAX_NAMED_AT_ONCE, viewerOfText } from '../../drops/viewers/access.ts'
 import { nameViewer } from '../../drops/viewers/schemas.ts'
 import { decodeText } from '../../drops/publishing/files/text-encoding.ts'
@@ -30,30 +30,40 @@ const cursor = z.string().optional().describe('next of the page before')
 
 const list = defineTool({
   name: 'service_list',
+  title: 'List',
   description: 'List the drops of the account.',
   needs: 'read',
   hints: 'reads',
-  input: { query: z.string().optional().describe('Part of slug, name or title'), cursor },
-  output: { drops: z.array(z.unknown()) },
-  async run({ query = '', cursor: from }, { actor, services }) {
-    const wanted = query.trim().toLowerCase()
-    const all = (await services.sites.list(actor)).filter(({ slug, name, title }) =>
-      `${slug} ${name} ${title}`.toLowerCase().includes(wanted),
-    )
-    const page = pageOf(all, from, DROPS_PER_PAGE)
-    return { facts: { drops: page.items.map(dropFacts), ...page.rest, ...aboutClocks(page.items, services) } }
-  },
+  input: { cursor },
+  run: async ({ cursor: from }, call) => pageOfDrops(await call.services.sites.list(call.actor), from, call),
 })
+
+const search = defineTool({
+  name: 'service_search',
+  title: 'Search',
+  description: 'Find drops of the account by words of their name, title or text.',
+  needs: 'read',
+  hints: 'reads',
+  input: { query: z.string() },
+  run: async ({ query }, call) => pageOfDrops(await call.services.search.find(call.actor, query), undefined, call),
+})
+
+function pageOfDrops(all: readonly ApiSite[], from: string | undefined, { services }: Call): Answer {
+  const page = pageOf(all, from, DROPS_PER_PAGE)
+  return { facts: { drops: page.items.map(dropFacts), ...page.rest, ...aboutClocks(page.items, services) } }
+}
 
 const read = defineTool({
   name: 'service_read',
+  title: 'Read',
   description:
-    'Without path: settings, live version, report and files of a drop. With path: that file as it was uploaded.',
+    'Settings, report and files of a drop; with path that file as uploaded; with versions its versions and named previews.',
   needs: 'read',
   hints: 'reads',
-  input: { id, path: z.string().optional(), cursor },
-  output: { version: z.int(), text: z.string().optional() },
-  async run({ id: name, path, cursor: from }, { actor, services }) {
+  input: { id, path: z.string().optional(), versions: z.boolean().optional(), cursor },
+  output: { version: z.int().optional() },
+  async run({ id: name, path, versions: isHistory = false, cursor: from }, { actor, services }) {
+    if (isHistory) return { facts: await historyOf(actor, name, services) }
     const drop = await services.sites.get(actor, await services.sites.findId(actor, name))
     const live = (await services.versions.list(actor, drop.id)).find((version) => version.live)
     const manifest = await services.versions.liveManifest(drop.id, drop.live_version_id)
@@ -79,33 +89,39 @@ const read = defineTool({
   },
 })
 
+/** The name from before service_read told of versions. */
 const versionsTool = defineTool({
   name: 'service_versions',
+  title: 'List versions',
   description: 'List the retained versions of a drop, newest first, and its named previews.',
   needs: 'read',
   hints: 'reads',
+  isListed: false,
   input: { id: dropId },
-  output: { versions: z.array(z.unknown()) },
-  async run({ id: name }, { actor, services }) {
-    const siteId = await services.sites.findId(actor, name)
-    const entries = await services.versions.list(actor, siteId)
-    const previews = await services.previews.list(actor, siteId)
-    return {
-      facts: {
-        ...(previews.length === 0 ? {} : { previews: previews.map(previewFacts) }),
-        versions: entries.map((entry) => ({
-          version: entry.version_number,
-          at: entry.created_at,
-          ...(entry.created_by === null ? {} : { by: entry.created_by }),
-          files: entry.file_count,
-          bytes: entry.byte_size,
-          ...(entry.message === '' ? {} : { message: entry.message }),
-          ...(entry.live ? { live: true } : {}),
-        })),
-      },
-    }
-  },
+  run: async ({ id: name }, { actor, services }) => ({ facts: await historyOf(actor, name, services) }),
 })
+
+async function historyOf(
+  actor: Call['actor'],
+  name: string,
+  { sites, versions, previews: named }: Pick<Call['services'], 'sites' | 'versions' | 'previews'>,
+): Promise<Record<string, unknown>> {
+  const siteId = await sites.findId(actor, name)
+  const entries = await versions.list(actor, siteId)
+  const previews = await named.list(actor, siteId)
+  return {
+    ...(previews.length === 0 ? {} : { previews: previews.map(previewFacts) }),
+    versions: entries.map((entry) => ({
+      version: entry.version_number,
+      at: entry.created_at,
+      ...(entry.created_by === null ? {} : { by: entry.created_by }),
+      files: entry.file_count,
+      bytes: entry.byte_size,
+      ...(entry.message === '' ? {} : { message: entry.message }),
+      ...(entry.live ? { live: true } : {}),
+    })),
+  }
+}
 
 function previewFacts({ name, url, version_number, published_at, expires_at }: ApiPreview) {
   return { name, url, version: version_number, published_at, expires_at }
@@ -113,16 +129,16 @@ function previewFacts({ name, url, version_number, published_at, expires_at }: A
 
 const promote = defineTool({
   name: 'service_promote',
+  title: 'Promote',
   description: 'Make a version or named preview live; remove: end the preview.',
   needs: 'publish',
-  hints: 'changes',
+  hints: 'publishes',
   input: {
     id: dropId,
     version: z.int().or(z.string()).meta({ type: 'integer', anyOf: undefined }).optional(),
     preview: z.string().optional(),
     remove: z.boolean().optional(),
   },
-  output: { url: z.string().optional(), version: z.int().optional() },
   async run({ id: name, version, preview, remove: isOver = false }, { actor, services }) {
     if ((version === undefined) === (preview === undefined))
       throw errors.invalidRequest('Send either version, a number, or preview, the name of one.')
@@ -162,9 +178,10 @@ export const sharingFields = {
 
 const settings = defineTool({
   name: 'service_settings',
+  title: 'Settings',
   description: 'Change settings of a drop; only what you send changes.',
   needs: 'manage',
-  hints: 'changes',
+  hints: 'publishes',
   input: {
     id: dropId,
     slug: z.string().optional(),
@@ -177,8 +194,9 @@ const settings = defineTool({
     stays_live: z.boolean().optional(),
     previews: z.enum(previewAccesses).optional(),
     keep_old_files_days: z.int().min(0).max(365).nullable().optional(),
+    llms_txt: z.boolean().optional(),
+    ai: z.enum(aiUses).optional(),
   },
-  output: { slug: z.string(), url: z.string() },
   async run(args, call) {
     const { id: name, title, password, stays_live: staysLive, viewers, invite, guest_link, confirm, ...rest } = args
     const { actor, services } = call
@@ -264,15 +282,15 @@ type ChosenSites = Pick<Call['services']['sites'], 'list' | 'choose'>
 
 const domain = defineTool({
   name: 'service_domain',
-  description: 'Serve a drop from your own domain: which DNS records to set, and what is still wrong.',
+  title: 'Domains',
+  description: 'Serve a drop from your own domain: DNS records to set, what is still wrong.',
   needs: 'manage',
-  hints: 'changes',
+  hints: 'publishes',
   input: {
     id: dropId,
     action: z.enum(['list', 'add', 'check', 'main', 'remove']),
     domain: z.string().optional(),
   },
-  output: { domain: z.string().optional() },
   async run({ id: name, action, domain: wanted }, { actor, services }) {
     const siteId = await services.sites.findId(actor, name)
     if (action === 'list') return { facts: { domains: (await services.domains.list(actor, siteId)).map(domainFacts) } }
@@ -294,11 +312,11 @@ const domain = defineTool({
 /** Asked through the client where it can ask; elsewhere the hint makes hosts ask, and the description the model. */
 const remove = defineTool({
   name: 'service_delete',
+  title: 'Delete',
   description: 'Delete a drop for good, with all versions. Ask the person first.',
   needs: 'manage',
-  hints: 'destroys',
+  hints: 'publishes',
   input: { id: dropId },
-  output: { deleted: z.boolean() },
   async run({ id: name }, call) {
     const { actor, services } = call
     const drop = await services.sites.get(actor, await services.sites.findId(actor, name))
@@ -330,7 +348,7 @@ function askBeforeDeleting(drop: ApiSite, { request }: Call): Answer | undefined
   })
 }
 
-export const dropTools: readonly Tool[] = [list, read, versionsTool, promote, settings, domain, remove]
+export const dropTools: readonly Tool[] = [list, search, read, versionsTool, promote, settings, domain, remove]
 
 /** What an assistant wants to know of a drop; what is as usual is left out. */
 export function dropFacts(drop: ApiSite): Record<string, unknown> {

@@ -12,10 +12,10 @@ export const TOOL_GUIDES: readonly Guide[] = [
     text: `# Publishing and changing drops
 
 - A drop is a static site at \`https://<slug>.…\`. \`index.html\` at the root is its landing page; \`/about\` answers with \`about.html\` or \`about/index.html\`. Nothing runs on the server.
-- \`service_publish\` takes one page (HTML or Markdown); \`service_publish_files\` takes a whole site. The same slug again publishes a new version at the same address.
+- \`service_publish\` takes one page (\`content\`: HTML or Markdown) or a whole site (\`files\`). The same slug again publishes a new version at the same address.
 - Files of the live version that are not part of a publish would be removed: you are asked for \`replace: true\`. To change single files use \`service_edit_files\`, which keeps the others.
 - \`if_version\` guards against overwriting another person's work: a publish fails unless that version is live. Read the drop, merge, and try again with the number that the error names.
-- Content that does not fit into a message: \`service_upload\` returns an address; \`curl -T video.mp4 "<put_url>"\`; then name the upload in \`service_edit_files\` or \`service_publish_files\` (\`{"path": "video.mp4", "upload": "upl_…"}\`), or give a page or .zip to \`service_publish\` as \`upload\`. A PDF, an image, a video, a sound or a text given so gets a small page that shows it.
+- Content that does not fit into a message: \`service_upload\` returns an address; \`curl -T video.mp4 "<put_url>"\`; then name the upload in \`service_edit_files\` or \`service_publish\` (\`{"path": "video.mp4", "upload": "upl_…"}\`), or give a page or .zip to \`service_publish\` as \`upload\`. A PDF, an image, a video, a sound or a text given so gets a small page that shows it.
 - Files that look like secrets (keys, \`.env\`, \`.git\`, dumps) are refused, unless the person wants them public and you send \`allow_secrets: true\`.
 - Every version can be brought back with \`service_promote\`, as long as the plan keeps it.
 - A single-page app with client-side routes needs only \`spa_fallback: true\` in \`service_settings\`.

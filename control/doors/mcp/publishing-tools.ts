@@ -1,13 +1,7 @@
 /** Tools that publish: a page, a site, single files of one, and content that is sent ahead. */
 import { z } from 'zod'
 import { errors } from '../../../shared/contracts/errors.ts'
-import {
-  MAX_MESSAGE_CHARS,
-  MAX_NAME_CHARS,
-  MAX_PASSWORD_CHARS,
-  MAX_SLUG_CHARS,
-  MIN_SLUG_CHARS,
-} from '../../../shared/contracts/limits.ts'
+import { MAX_MESSAGE_CHARS, MAX_NAME_CHARS, MAX_PASSWORD_CHARS } from '../../../shared/contracts/limits.ts'
 import { formatOfText } from '../../drops/publishing/files/pasted-text.ts'
 import type { QuickContent, QuickFile, QuickPublished } from '../../drops/sites/versions/quick-publish.ts'
 import type { Propagated } from '../../drops/sites/sites.ts'
@@ -35,7 +29,8 @@ const ifVersion = z.int().nonnegative().optional()
 const allowSecrets = z.boolean().optional()
 const message = z.string().max(MAX_MESSAGE_CHARS).optional()
 const purge = z.literal([true, 'all']).optional()
-const preview = previewName.optional()
+/** Without its words for people: a model pays for them at each tool. */
+const preview = previewName.optional().meta({ description: undefined })
 
 const placeFields = {
   slug: z.string().optional(),
@@ -46,21 +41,24 @@ const placeFields = {
   replace: z.boolean().optional(),
 }
 
-const publishedFacts = { slug: z.string(), url: z.string(), version: z.int() }
+const publishedFacts = { url: z.string(), version: z.int() }
 
-const publishPage = defineTool({
+const publish = defineTool({
   name: 'service_publish',
+  title: 'Publish',
   description:
-    'Publish one HTML or Markdown page, or an upload: page, .zip, PDF, image, video, text. The slug of a drop of yours updates it at the same address.',
+    'Publish one page (content), a site (files, index.html at the root) or an upload (page, .zip, PDF, image, video, text). The slug of a drop of yours updates it at the same address.',
   needs: 'publish',
-  hints: 'changes',
+  hints: 'publishes',
+  hasCard: true,
   input: {
-    content: z.string().min(1).optional(),
+    content: z.string().min(1).optional().describe('HTML or Markdown'),
     format: z.enum(['html', 'markdown']).optional(),
-    upload: z.string().optional().describe('Id from service_upload, instead of content'),
+    files: files.min(1).optional(),
+    upload: z.string().optional().describe('Id from service_upload'),
     ...placeFields,
     // Said once, at the tool that a model meets first; the same names mean the same at the others.
-    slug: placeFields.slug.describe(`${MIN_SLUG_CHARS}-${MAX_SLUG_CHARS} of a-z, 0-9, hyphen; random if omitted`),
+    slug: placeFields.slug.describe('a-z, 0-9, hyphen; random if omitted'),
     if_version: ifVersion.describe('Must be live'),
     replace: placeFields.replace.describe('Other files may go'),
     allow_secrets: allowSecrets.describe('Also keys and credentials'),
@@ -69,84 +67,79 @@ const publishPage = defineTool({
     preview: preview.describe('Named preview, not live'),
   },
   output: publishedFacts,
-  async run(
-    {
-      content,
-      format,
-      upload,
-      if_version,
-      allow_secrets,
-      slug,
-      title,
-      password,
-      replace,
-      message: said,
-      purge: ends,
-      preview: named,
-      ...access
-    },
-    call,
-  ) {
-    const rest = { slug, title, password, replace, message: said, preview: named, access }
-    return published(call, 1, (progress) =>
-      withContent({ content, format, upload }, call, (taken) =>
-        call.services.quickPublish.publish(call.actor, {
-          ...rest,
-          purge: parse(purgeField, ends),
-          ifVersion: if_version,
-          allowSecrets: allow_secrets,
-          content: taken,
-          progress,
-        }),
-      ),
-    )
-  },
+  run: ({ content, format, upload, files: sent, ...place }, call) =>
+    publishTo(call, { content, format, upload, files: sent }, place),
 })
 
+/** The name from before service_publish took files. */
 const publishFiles = defineTool({
   name: 'service_publish_files',
-  description: 'Publish a whole site as one version. index.html must be at the root.',
+  title: 'Publish a site',
+  description: 'Publish a whole site as one version: service_publish with files.',
   needs: 'publish',
-  hints: 'changes',
+  hints: 'publishes',
+  isListed: false,
   input: { files: files.min(1), ...placeFields, allow_secrets: allowSecrets, message, purge, preview },
   output: publishedFacts,
-  async run(
-    {
-      files: sent,
-      if_version,
-      allow_secrets,
-      slug,
-      title,
-      password,
-      replace,
-      message: said,
-      purge: ends,
-      preview: named,
-      ...access
-    },
-    call,
-  ) {
-    const rest = { slug, title, password, replace, message: said, preview: named, access }
-    return published(call, sent.length, (progress) =>
-      withFiles(sent, call, (taken) =>
-        call.services.quickPublish.publish(call.actor, {
-          ...rest,
-          purge: parse(purgeField, ends),
-          ifVersion: if_version,
-          allowSecrets: allow_secrets,
-          content: { kind: 'files', files: taken },
-          progress,
-        }),
-      ),
-    )
-  },
+  run: ({ files: sent, ...place }, call) => publishTo(call, { files: sent }, place),
 })
+
+/** What is published: exactly one of content, files and upload. */
+interface Sent {
+  readonly content?: string | undefined
+  readonly format?: 'html' | 'markdown' | undefined
+  readonly files?: z.infer<typeof files> | undefined
+  readonly upload?: string | undefined
+}
+
+const placeSchema = z.object({ ...placeFields, allow_secrets: allowSecrets, message, purge, preview })
+
+async function publishTo(
+  call: Call,
+  { files: sent, ...page }: Sent,
+  {
+    if_version,
+    allow_secrets,
+    slug,
+    title,
+    password,
+    replace,
+    message: said,
+    purge: ends,
+    preview: named,
+    ...access
+  }: z.infer<typeof placeSchema>,
+): Promise<Answer> {
+  const isPage = page.content !== undefined || page.upload !== undefined
+  if ((sent !== undefined) === isPage) throw errors.invalidRequest('Send exactly one of content, files and upload.')
+  const wanted = {
+    slug,
+    title,
+    password,
+    replace,
+    message: said,
+    preview: named,
+    access,
+    purge: parse(purgeField, ends),
+    ifVersion: if_version,
+    allowSecrets: allow_secrets,
+  }
+  const { quickPublish } = call.services
+  return published(call, sent?.length ?? 1, (progress) =>
+    sent === undefined
+      ? withContent(page, call, (content) => quickPublish.publish(call.actor, { ...wanted, content, progress }))
+      : withFiles(sent, call, (taken) =>
+          quickPublish.publish(call.actor, { ...wanted, content: { kind: 'files', files: taken }, progress }),
+        ),
+  )
+}
 
 const editFiles = defineTool({
   name: 'service_edit_files',
+  title: 'Edit files',
   description: 'Put or delete single files of a drop as a new version; the others stay.',
   needs: 'publish',
-  hints: 'changes',
+  hints: 'publishes',
   input: {
     id: z.string().describe('Slug or id'),
     put: files.optional(),
@@ -183,11 +176,11 @@ const editFiles = defineTool({
 
 const upload = defineTool({
   name: 'service_upload',
-  description:
-    'Address for a file too large for a message. PUT it there (curl -T file "put_url"), then pass the upload id to a publishing tool.',
+  title: 'Upload',
+  description: 'Address for a file too large for a message: curl -T file "put_url", then publish the upload id.',
   needs: 'publish',
   hints: 'adds',
-  input: { name: z.string().min(1).max(MAX_NAME_CHARS).describe('File name') },
+  input: { name: z.string().min(1).max(MAX_NAME_CHARS) },
   output: { upload: z.string(), put_url: z.string() },
   async run({ name }, { actor, services }) {
     const { id, putUrl, maxBytes, expiresAt } = await services.contentUploads.create(actor, name)
@@ -195,7 +188,7 @@ const upload = defineTool({
   },
 })
 
-export const publishingTools: readonly Tool[] = [publishPage, publishFiles, editFiles, upload]
+export const publishingTools: readonly Tool[] = [publish, publishFiles, editFiles, upload]
 
 type PublishWith<Content> = (content: Content) => Promise<Propagated<QuickPublished>>
 

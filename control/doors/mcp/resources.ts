@@ -7,6 +7,7 @@ import { ApiError } from '../../../shared/contracts/errors.ts'
 import type { Actor } from '../../ground/actor.ts'
 import { decodeText } from '../../drops/publishing/files/text-encoding.ts'
 import { uploadedFiles } from '../../drops/sites/versions/uploaded-files.ts'
+import { CARD_URI, cardResource, readCard } from './card/result-card.ts'
 import { dropFacts } from './drop-tools.ts'
 import { TOOL_GUIDES, type Guide } from './guides.ts'
 import type { ToolServices } from './tool.ts'
@@ -80,7 +81,7 @@ export function createResources(actor: Actor, services: ToolServices): Resources
       const from = Number(cursor ?? 0)
       const all = await sites.list(actor)
       const end = from + DROPS_PER_PAGE
-      const told = from === 0 ? guides.map(guideResource) : []
+      const told = from === 0 ? [cardResource(services.config), ...guides.map(guideResource)] : []
       const drops = all.slice(from, end).flatMap(({ slug, name, title }): Resource[] => [
         { uri: `dropway://drops/${slug}`, name: slug, title: name || title || slug, mimeType: JSON_TYPE },
         { uri: `dropway://drops/${slug}/report`, name: `${slug} report`, mimeType: JSON_TYPE },
@@ -89,6 +90,7 @@ export function createResources(actor: Actor, services: ToolServices): Resources
     },
 
     async read(uri) {
+      if (uri === CARD_URI) return readCard(services.config)
       const [, kind, name = '', part] = /^dropway:\/\/(guides|drops)\/([^/]+)(?:\/(.+))?$/s.exec(uri) ?? []
       if (kind === 'drops') return readDrop(uri, decoded(uri, name), part && decoded(uri, part))
       const guide = guides.find((candidate) => candidate.name === name)

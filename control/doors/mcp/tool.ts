@@ -5,6 +5,8 @@ import type { Look } from '../../../shared/pages/look.ts'
 import type { Clock } from '../../../shared/running/clock.ts'
 import type { Log } from '../../../shared/running/log.ts'
 import type { Actor, Scope } from '../../ground/actor.ts'
+import type { ControlConfig } from '../../ground/config.ts'
+import type { Search } from '../search/search.ts'
 import type { Domains } from '../../drops/domains/domains.ts'
 import type { Publishing } from '../../drops/publishing/contract.ts'
 import type { ContentUploads } from '../../drops/sites/uploads/content-uploads/content-uploads.ts'
@@ -17,6 +19,7 @@ import type { Guide } from './guides.ts'
 
 export interface ToolServices {
   sites: Pick<Sites, 'list' | 'get' | 'findId' | 'patch' | 'choose' | 'delete'>
+  search: Pick<Search, 'find'>
   versions: Pick<Versions, 'list' | 'requireId' | 'promote' | 'liveManifest'>
   previews: Pick<Previews, 'list' | 'promote' | 'remove'>
   quickPublish: QuickPublish
@@ -27,6 +30,7 @@ export interface ToolServices {
   clock: Clock
   log: Log
   baseUrl: string
+  config: Pick<ControlConfig, 'look' | 'sitesDomain' | 'publicPort' | 'baseUrl'>
   /** The name by which assistants know the service. */
   look: Look
   /** What the docs tell people. */
@@ -52,44 +56,56 @@ export type Answer =
 
 export interface Tool {
   readonly name: string
+  /** What people read where a client shows it. */
+  readonly title: string
   readonly description: string
+  /** False: a name from before, which still works and is told to nobody. */
+  readonly isListed: boolean
+  /** Its answer is shown on a card by clients that can (card/result-card.ts). */
+  readonly hasCard: boolean
   /** The scope that a credential needs: without it the tool is not listed. */
   readonly needs: Scope
   readonly annotations: ToolAnnotations
   readonly input: z.ZodObject
-  /** What every answer has at least; others are facts beside it. */
-  readonly output: z.ZodObject
+  /** What programs go on with; others are facts beside it. Left out where only a reader does. */
+  readonly output: z.ZodObject | undefined
   run(args: unknown, call: Call): Promise<Answer>
 }
 
-type Hints = 'reads' | 'adds' | 'changes' | 'destroys'
+type Hints = 'reads' | 'adds' | 'changes' | 'publishes'
 
-/** Stated where the default of the protocol says something else: a tool writes, destroys, and is not repeatable. */
+/** All three are stated, whatever the protocol takes for granted: directories of assistants ask for it. `publishes`: strangers see it. */
 const ANNOTATIONS: Readonly<Record<Hints, ToolAnnotations>> = {
-  reads: { readOnlyHint: true },
-  adds: { readOnlyHint: false, destructiveHint: false },
-  changes: { readOnlyHint: false, destructiveHint: true },
-  destroys: { readOnlyHint: false, destructiveHint: true, idempotentHint: true },
+  reads: { readOnlyHint: true, destructiveHint: false, openWorldHint: false },
+  adds: { readOnlyHint: false, destructiveHint: false, openWorldHint: false },
+  changes: { readOnlyHint: false, destructiveHint: true, openWorldHint: false },
+  publishes: { readOnlyHint: false, destructiveHint: true, openWorldHint: true },
 }
 
 type Arguments<Shape extends z.ZodRawShape> = z.infer<z.ZodObject<Shape, z.core.$strict>>
 
 export function defineTool<Shape extends z.ZodRawShape>(tool: {
   name: string
+  title: string
   description: string
   needs: Scope
   hints: Hints
+  isListed?: false
+  hasCard?: true
   input: Shape
-  output: z.ZodRawShape
+  output?: z.ZodRawShape
   run(args: Arguments<Shape>, call: Call): Promise<Answer>
 }): Tool {
   return {
     name: tool.name,
+    title: tool.title,
     description: tool.description,
+    isListed: tool.isListed ?? true,
+    hasCard: tool.hasCard ?? false,
     needs: tool.needs,
     annotations: ANNOTATIONS[tool.hints],
     input: z.strictObject(tool.input),
-    output: z.object(tool.output),
+    output: tool.output && z.object(tool.output),
     run: (args, call) => tool.run(args as Arguments<Shape>, call),
   }
 }
@@ -101,8 +117,8 @@ export function inputSchemaOf({ input }: Tool): ObjectSchema {
 }
 
 /** The schema names the facts that programs go on with, and says no more about them. */
-export function outputSchemaOf({ output }: Tool): ObjectSchema {
-  return outlineOf(output)
+export function outputSchemaOf({ output }: Tool): ObjectSchema | undefined {
+  return output && outlineOf(output)
 }
 
 /** Which facts there are, without a word about which must be. */

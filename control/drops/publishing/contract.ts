@@ -116,6 +116,8 @@ export interface Publishing {
   placeAnchors(orgId: string, requests: readonly PlaceRequest[]): Promise<readonly PlaceAnswer[]>
   /** Where a new comment is in its page; null where the page's own text does not have it. */
   findAnchor(orgId: string, anchor: Anchor, file: PageFile): Promise<FoundAnchor | null>
+  /** What the pages of a version are found by (analysis/words.ts), read in a thread; nothing of what takes too long. */
+  wordsOf(manifestHash: string): Promise<readonly string[]>
   /** Streamed zip: `<slug>/<path>` with the bytes as uploaded, what was said about it, and the metadata as JSON. */
   exportZip(
     sites: AsyncIterable<{ slug: string; manifest: Manifest; metadata: unknown; threads?: readonly unknown[] }>,

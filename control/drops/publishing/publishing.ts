@@ -10,6 +10,7 @@ import { exportZip } from './storage/export.ts'
 import { checkPath, createIntake } from './intake/intake.ts'
 import { createManifests } from './manifest/manifests.ts'
 import { prepareVersion } from './intake/prepare.ts'
+import { planWords } from './analysis/page-words.ts'
 import { createReadings } from './analysis/readings.ts'
 import { compressVersion, refineVersion } from './storage/refine.ts'
 import { createPublishingWorkers } from './workers/workers.ts'
@@ -60,6 +61,7 @@ export function createPublishing(options: PublishingOptions): Publishing {
     compareTexts: (orgId, pairs) => threads.compare(orgId, pairs),
     placeAnchors: (orgId, requests) => threads.place(orgId, requests),
     findAnchor: (orgId, anchor, file) => threads.find(orgId, anchor, file),
+    wordsOf: async (manifestHash) => threads.words(planWords(await manifests.read(manifestHash))),
     exportZip: (sites) => exportZip(blobs, sites),
     collectGarbage: (limits) => collectGarbage({ blobs, scratchDir, ...limits }),
     close: () => threads.close(),

@@ -55,6 +55,12 @@ export async function listSites(sql: Sql, orgId: string): Promise<SiteFacts[]> {
     select ${siteFacts(sql)} from ${siteSource(sql)} where s.org_id = ${orgId} and s.deleted_at is null order by s.created_at desc, s.id desc`
 }
 
+export async function listSitesById(sql: Sql, orgId: string, siteIds: readonly string[]): Promise<SiteFacts[]> {
+  return sql<SiteFacts[]>`
+    select ${siteFacts(sql)} from ${siteSource(sql)}
+    where s.id = any(${siteIds as string[]}) and s.org_id = ${orgId} and s.deleted_at is null`
+}
+
 /** The organisations are locked, so that no drop comes to them meanwhile. */
 export async function siteIdsOfOwner(sql: Sql, userId: string): Promise<string[]> {
   await sql`select id from organisations where owner_id = ${userId} order by id for no key update`

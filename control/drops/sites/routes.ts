@@ -33,6 +33,8 @@ interface SiteRoutesDependencies {
   publishing: Pick<Publishing, 'receive'>
   siteExport: SiteExport
   countDomains(orgId: string): Promise<number>
+  /** Those that have all words of a question; all for an empty one. */
+  findSites(actor: Actor, question: string): Promise<schemas.ApiSite[]>
 }
 
 const root = '/api/v1/sites'
@@ -61,7 +63,7 @@ export function siteRoutes(deps: SiteRoutesDependencies): Route[] {
 }
 
 /** Routes of the drops themselves. */
-function ownRoutes({ apiRoute, authenticate, clock, sites, siteExport }: SiteRoutesDependencies): Route[] {
+function ownRoutes({ apiRoute, authenticate, clock, sites, siteExport, findSites }: SiteRoutesDependencies): Route[] {
   return [
     apiRoute({
       method: 'POST',
@@ -81,10 +83,17 @@ function ownRoutes({ apiRoute, authenticate, clock, sites, siteExport }: SiteRou
       access: 'account',
       needs: 'read',
       tag,
-      summary: 'List the sites of the account',
+      summary: 'List the sites of the account, or find some by words of their name, title or text',
       status: 200,
+      query: z.object({
+        q: described(
+          z.string(),
+          'Words that a site must have, all of them, in its name, title or text; at most 100 sites are found, the best first. Empty: all sites.',
+          'quarterly report',
+        ).optional(),
+      }),
       output: z.array(schemas.siteSchema),
-      run: ({ actor }) => sites.list(actor),
+      run: ({ actor, query }) => findSites(actor, query.q ?? ''),
     }),
     {
       method: exportSpec.method,

@@ -6,6 +6,7 @@ const site = (
   slug: string,
   rest: Partial<{ state: 'live' | 'paused'; published_at: string; views_30d: number }> = {},
 ) => ({
+  id: slug,
   name: '',
   title: '',
   slug,
@@ -30,15 +31,20 @@ test.each([
   ['sort=published', 'page-9 page-10 about'],
   ['sort=nonsense', 'page-10 page-9 about'],
   ['state=paused', 'page-9'],
-  ['q=PAGE&state=live', 'page-10'],
-  ['q=nothing', ''],
-])('%s shows %s', (query, expected) => expect(slugs(pageOf(three, ask(query)).shown)).toBe(expected))
+])('%s shows %s', (query, expected) => expect(slugs(pageOf(three, ask(query), undefined).shown)).toBe(expected))
+
+test('what a search has found is shown in the order that was asked for', () => {
+  const found = new Set(['about', 'page-9'])
+  expect(slugs(pageOf(three, ask('q=x&sort=views'), found).shown)).toBe('about page-9')
+  expect(slugs(pageOf(three, ask('q=x&state=paused'), found).shown)).toBe('page-9')
+  expect(slugs(pageOf(three, ask('q=x'), new Set()).shown)).toBe('')
+})
 
 test('a long list has pages, and one beyond the last is the last', () => {
   const many = Array.from({ length: 60 }, (_, index) => site(`drop-${index}`))
-  const second = pageOf(many, ask('page=2'))
+  const second = pageOf(many, ask('page=2'), undefined)
   expect([second.first, second.shown.length, second.found, second.pages]).toEqual([26, 25, 60, 3])
-  expect(pageOf(many, ask('page=99'))).toMatchObject({ page: 3, first: 51 })
+  expect(pageOf(many, ask('page=99'), undefined)).toMatchObject({ page: 3, first: 51 })
   for (const wrong of ['page=0', 'page=-1', 'page=x', 'page=1e999']) expect(ask(wrong).page).toBe(1)
 })
 

@@ -23,7 +23,9 @@ import type { DashboardServices } from '../frame/services.ts'
 import { siteVersionsPage, siteChangesPage } from './versions-view.ts'
 import { siteViewsPage } from './views-view.ts'
 import { sitePublishPage } from './publish-view.ts'
-import { listQueryOf, pageOf } from './list-order.ts'
+import type { Actor } from '../../../ground/actor.ts'
+import { MAX_QUESTION_CHARS } from '../../search/search.ts'
+import { listQueryOf, pageOf, type ListQuery } from './list-order.ts'
 import { newSitePage, sitesPage, type EditedText, type ListedSite } from './list-view.ts'
 import type { ApiSite, VersionEntry } from '../../../drops/sites/schemas.ts'
 
@@ -52,7 +54,13 @@ export function sitesRoutes(services: DashboardServices, handlers: Handlers): Ro
 }
 
 function listRoutes(services: DashboardServices, handlers: Handlers): Route[] {
-  const { sites, sql, clock } = services
+  const { sites, search, sql, clock } = services
+
+  /** Words are looked for in what the pages say, too. */
+  async function foundBy(actor: Actor, { search: words }: ListQuery): Promise<ReadonlySet<string> | undefined> {
+    if (words === '') return undefined
+    return new Set((await search.find(actor, words.slice(0, MAX_QUESTION_CHARS))).map(({ id }) => id))
+  }
 
   async function withViews(shown: readonly ApiSite[]): Promise<ListedSite[]> {
     const days = Array.from({ length: SPARKLINE_DAYS }, (_, index) =>
@@ -74,7 +82,7 @@ function listRoutes(services: DashboardServices, handlers: Handlers): Route[] {
     handlers.accountPage('/sites', async ({ request, viewer, actor }) => {
       const query = listQueryOf(request.query)
       const all = await sites.list(actor)
-      const { shown, ...page } = pageOf(all, query)
+      const { shown, ...page } = pageOf(all, query, await foundBy(actor, query))
       const { drops: usage } = await sites.usage(actor)
       return {
         ...sitesPage(viewer, {

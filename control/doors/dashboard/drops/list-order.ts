@@ -8,7 +8,7 @@ const PAGE_DROPS = 25
 export const SORTS = ['newest', 'published', 'name', 'views'] as const
 export type Sort = (typeof SORTS)[number]
 
-type Listed = Pick<ApiSite, 'name' | 'title' | 'slug' | 'state' | 'published_at' | 'views_30d'>
+type Listed = Pick<ApiSite, 'id' | 'name' | 'title' | 'slug' | 'state' | 'published_at' | 'views_30d'>
 
 export interface ListQuery {
   readonly search: string
@@ -50,18 +50,19 @@ export function listAddress({ search, state, sort, page }: ListQuery): string {
   return query === '' ? '/sites' : `/sites?${query}`
 }
 
-/** `all` comes newest first. A page beyond the last is the last. */
-export function pageOf<Site extends Listed>(all: readonly Site[], query: ListQuery): ListPage<Site> {
-  const found = all.filter((site) => matches(site, query)).toSorted(ORDERS[query.sort])
+/** `all` comes newest first. `wanted`: ids of those that a search has found; undefined: all. A page beyond the last is the last. */
+export function pageOf<Site extends Listed>(
+  all: readonly Site[],
+  query: ListQuery,
+  wanted: ReadonlySet<string> | undefined,
+): ListPage<Site> {
+  const found = all
+    .filter(({ id, state }) => (wanted?.has(id) ?? true) && (query.state === undefined || state === query.state))
+    .toSorted(ORDERS[query.sort])
   const pages = Math.max(1, Math.ceil(found.length / PAGE_DROPS))
   const page = Math.min(query.page, pages)
   const start = (page - 1) * PAGE_DROPS
   return { shown: found.slice(start, start + PAGE_DROPS), found: found.length, first: start + 1, page, pages }
-}
-
-function matches(site: Listed, { search, state }: ListQuery): boolean {
-  const text = `${site.name} ${site.title} ${site.slug}`.toLowerCase()
-  return (state === undefined || site.state === state) && text.includes(search.toLowerCase())
 }
 
 const NAMES = new Intl.Collator('en-GB', { numeric: true })

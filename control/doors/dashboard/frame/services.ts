@@ -15,6 +15,7 @@ import type { RateLimiter } from '../../../ground/http/limits/rate-limit.ts'
 import type { Gallery } from '../../../drops/gallery/gallery.ts'
 import type { DeviceGrants } from '../../oauth/device.ts'
 import type { OAuth } from '../../oauth/oauth.ts'
+import type { Search } from '../../search/search.ts'
 import type { ServiceStatus } from '../../status/status.ts'
 import type { Newcomers } from '../../../people/newcomers/newcomers.ts'
 import type { Organisations } from '../../../people/organisations/organisations.ts'
@@ -53,6 +54,7 @@ export interface DashboardServices {
     | 'unverifiedLifetimeMs'
   >
   readonly clock: Clock
+  readonly search: Pick<Search, 'find'>
   readonly sql: Pool
   readonly access: Pick<Access, 'sessionActor'>
   readonly accounts: Accounts

@@ -8,6 +8,7 @@ import { inspectArchive } from '../archive/gate.ts'
 import { extractEntries, verifyEntries } from '../archive/extract.ts'
 import { compareTexts } from '../comparison/compare-texts.ts'
 import { findAnchor, placeAnchors } from '../comparison/place-threads.ts'
+import { readWords } from '../analysis/page-words.ts'
 import { writeReport } from '../analysis/report.ts'
 import { readSiteRules } from '../manifest/site-rules.ts'
 import type { ContentJob, ContentWorkerData } from './jobs.ts'
@@ -40,6 +41,8 @@ serveJobs((job: ContentJob): Promise<unknown> => {
       return placeAnchors(blobs, job.requests)
     case 'find':
       return findAnchor(blobs, job.anchor, job.file)
+    case 'words':
+      return readWords(blobs, job.pages)
     case 'report': {
       const end = performance.now() + job.budgetMs
       return Promise.resolve(writeReport(job.input, () => performance.now() > end))

@@ -5,6 +5,7 @@ import type { ArchiveEntry, InspectedArchive } from '../archive/gate.ts'
 import type { Anchor } from '../comparison/anchors.ts'
 import type { TextPair } from '../comparison/compare-texts.ts'
 import type { PageFile, PlaceRequest } from '../comparison/place-threads.ts'
+import type { ReadPage } from '../analysis/page-words.ts'
 import type { ReportInput } from '../analysis/report.ts'
 import type { RuleFiles } from '../manifest/site-rules.ts'
 
@@ -29,6 +30,8 @@ export type ContentJob =
   /** Where comments are in a version's pages; where a new one is. */
   | { readonly kind: 'place'; readonly requests: readonly PlaceRequest[] }
   | { readonly kind: 'find'; readonly anchor: Anchor; readonly file: PageFile }
+  /** Reads what pages are found by. */
+  | { readonly kind: 'words'; readonly pages: readonly ReadPage[] }
   /** Looks at the links of a site for no longer than the budget. */
   | { readonly kind: 'report'; readonly input: ReportInput; readonly budgetMs: number }
 

@@ -9,6 +9,7 @@ import type { Anchor, FoundAnchor } from '../comparison/anchors.ts'
 import type { TextChange, TextPair } from '../comparison/compare-texts.ts'
 import type { PageFile, PlaceAnswer, PlaceRequest } from '../comparison/place-threads.ts'
 import type { RenderedPage } from '../markdown/markdown.ts'
+import type { ReadPage } from '../analysis/page-words.ts'
 import { quotePath } from '../../../../shared/values/quoted-path.ts'
 import { CUT_REPORT, type LinkReport, type ReportInput } from '../analysis/report.ts'
 import type { RuleFiles, SiteRules } from '../manifest/site-rules.ts'
@@ -43,6 +44,8 @@ const REPORT_TIMEOUT_MS = 15_000
 const COMPARE_TIMEOUT_MS = 5000
 /** A hundred comments on a page of a thousand paragraphs take a tenth of a second. */
 const PLACE_TIMEOUT_MS = 10_000
+/** Eight megabytes of pages take a tenth of it. */
+const WORDS_TIMEOUT_MS = 10_000
 /** No caller waits in silence: one without a thread by now is asked to come back. */
 const MAX_WAIT_MS = 6000
 /** Each caller has one of them, so that a hostile document holds up its own sender. */
@@ -85,6 +88,8 @@ export interface PublishingWorkers {
   place(owner: string, requests: readonly PlaceRequest[]): Promise<readonly PlaceAnswer[]>
   /** Where a new comment is; null where the page's text does not have it, or is not read in time. */
   find(owner: string, anchor: Anchor, file: PageFile): Promise<FoundAnchor | null>
+  /** What pages are found by; nothing where that takes too long. */
+  words(pages: readonly ReadPage[]): Promise<readonly string[]>
   /** Like `analyse`, in threads of low priority that no caller waits for: as many at once as there are cores. */
   compress(files: readonly AnalysisRequest[]): Promise<AnalyseResult>
   /** The same in one thread more, so that what takes minutes keeps nothing waiting. */
@@ -198,6 +203,13 @@ export function createPublishingWorkers(options: WorkersOptions): PublishingWork
       content
         .run<FoundAnchor | null>({ kind: 'find', anchor, file }, { timeoutMs: PLACE_TIMEOUT_MS, owner })
         .catch(orElse<FoundAnchor | null>(null)),
+    words: (pages) =>
+      content
+        .run<readonly string[]>({ kind: 'words', pages }, { timeoutMs: WORDS_TIMEOUT_MS, owner: 'search' })
+        .catch((error: unknown) => {
+          if (error instanceof JobTimeout || error instanceof JobCrashed) return []
+          throw error
+        }),
     compress: (files) => inBackground('compress', files),
     refine: (files) => inBackground('refine', files),
     close: async () =>

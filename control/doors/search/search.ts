@@ -1,0 +1,72 @@
+/** Search over names, titles and text of an organisation's drops. Text is read after a publish, which does not wait for it. */
+import { errors } from '../../../shared/contracts/errors.ts'
+import type { Log } from '../../../shared/running/log.ts'
+import type { Actor } from '../../ground/actor.ts'
+import type { Pool } from '../../ground/database/sql.ts'
+import type { Publishing } from '../../drops/publishing/contract.ts'
+import type { ApiSite } from '../../drops/sites/schemas.ts'
+import type { Sites } from '../../drops/sites/sites.ts'
+import { questionOf } from '../../drops/publishing/analysis/words.ts'
+import { patternsOf } from './rules.ts'
+import * as queries from './queries.ts'
+
+/** What a person looks through; more words find fewer. */
+const MAX_FOUND = 100
+/** A question is a line, not a page. */
+export const MAX_QUESTION_CHARS = 200
+/** A reader that has not finished by then is taken for dead. */
+const TAKEN_SECONDS = 120
+
+export interface Search {
+  /**
+   * The drops that the credential is for and that have all words of the question, the best first, at most a hundred. An empty
+   * question finds all.
+   */
+  find(actor: Actor, question: string): Promise<ApiSite[]>
+  /** Reads the words of what has gone live since the last run; resolves how many drops. */
+  readDue(stopping: AbortSignal): Promise<number>
+}
+
+export interface SearchDependencies {
+  readonly sql: Pool
+  readonly log: Log
+  readonly sites: Pick<Sites, 'list' | 'showSome'>
+  readonly publishing: Pick<Publishing, 'wordsOf'>
+}
+
+export function createSearch({ sql, log, sites, publishing }: SearchDependencies): Search {
+  async function readWords(due: queries.WordsDue): Promise<void> {
+    if (due.manifest_hash !== null) await queries.writeWords(sql, due, await publishing.wordsOf(due.manifest_hash))
+    await queries.forgetDue(sql, due)
+  }
+
+  return {
+    async find(actor, question) {
+      if (question.length > MAX_QUESTION_CHARS)
+        throw errors.invalidRequest(`q: a question has at most ${MAX_QUESTION_CHARS} characters.`)
+      const patterns = patternsOf(question)
+      if (patterns.length === 0) return sites.list(actor)
+      const ids = await queries.findByWords(sql, {
+        orgId: actor.orgId,
+        among: actor.reach.sites,
+        question: questionOf(question),
+        patterns,
+        most: MAX_FOUND,
+      })
+      return sites.showSome(actor, ids)
+    },
+
+    async readDue(stopping) {
+      let count = 0
+      while (!stopping.aborted) {
+        const due = await queries.takeDue(sql, TAKEN_SECONDS)
+        if (!due) break
+        await readWords(due).catch((error: unknown) =>
+          log.warn({ err: error, site: due.site_id }, 'the words of a drop could not be read; it is tried again'),
+        )
+        count++
+      }
+      return count
+    },
+  }
+}

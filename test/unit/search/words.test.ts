@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest'
+import { planWords, textOfPage } from '../../../control/drops/publishing/analysis/page-words.ts'
+import { MAX_WORDS, questionOf, wordsOf } from '../../../control/drops/publishing/analysis/words.ts'
+import { patternsOf } from '../../../control/doors/search/rules.ts'
+import { manifestOf } from '../../support/manifests.ts'
+
+test.each<[string, string[]]>([
+  ['Hello, World! Hello', ['hello', 'world']],
+  ['Müller Straße Ångström', ['muller', 'straße', 'angstrom']],
+  ['ＦＵＬＬ width', ['full', 'width']],
+  ['report-2026_v2', ['report', '2026', 'v2']],
+  ['東京都', ['東京', '東京都', '京都', '都']],
+  ['第3四半期', ['第', '3', '四半', '四半期', '半期', '期']],
+  ['ข้อมูล', expect.arrayContaining(['ขอ'])],
+  ['iPhone用ケース', ['iphone', '用ケ', '用ケー', 'ケー', 'ケース', 'ース', 'ス']],
+  ['보고서 요약', ['보고서', '요약']],
+  ['', []],
+  ["'; drop table sites; --", ['drop', 'table', 'sites']],
+])('%s is found by %j', (text, words) => {
+  expect([...wordsOf(text)]).toEqual(words)
+})
+
+test('a drop has so many words and no more, and none is endless', () => {
+  const text = Array.from({ length: 2 * MAX_WORDS }, (_, number) => `w${number}`).join(' ')
+  expect(wordsOf(text).size).toBe(MAX_WORDS)
+  expect(wordsOf('東京'.repeat(100_000)).size).toBeLessThan(10)
+  expect(wordsOf('x'.repeat(1000)).size).toBe(0)
+})
+
+test.each<[string, string | undefined]>([
+  ['Quarterly Report', "'quarterly':* & 'report':*"],
+  ['東京', "'東京':*"],
+  ['東', "'東':*"],
+  ['東京都庁', "'東京都':* & '京都庁':*"],
+  ["a' | 'b:*", "'a':* & 'b':*"],
+  ['!!! ???', undefined],
+  ['', undefined],
+])('a question %s asks for %s', (text, question) => {
+  expect(questionOf(text)).toBe(question)
+})
+
+test('every word that a question asks for is one that its own text is found by', () => {
+  for (const text of ['Quarterly report', '東京都庁', '四半期の報告書', 'Müller', '보고서']) {
+    const words = [...wordsOf(text)]
+    for (const [, term] of questionOf(text)!.matchAll(/'([^']+)':\*/g))
+      expect(
+        words.some((word) => word.startsWith(term!)),
+        `${text}: ${term}`,
+      ).toBe(true)
+  }
+})
+
+test('parts of names are looked for as they are written', () => {
+  expect(patternsOf('  50%  My_Page \\ ')).toEqual(['%50\\%%', '%my\\_page%', '%\\\\%'])
+  expect(patternsOf('   ')).toEqual([])
+})
+
+test.each([
+  ['<title>A &amp; B</title><p>one<b>two</b> three</p>', ' A & B  onetwo three '],
+  ['<script>let hidden</script>shown<style>p{}</style>', ' shown '],
+  ['a < b <!-- hidden --> c', 'a < b  c'],
+  ['<p>cut <b', ' cut '],
+  ['<script>never ends', ' '],
+])('the text of %s', (html, text) => {
+  expect(textOfPage(Buffer.from(html))).toBe(text)
+})
+
+test('the landing page is read first, other kinds of files not at all', () => {
+  expect(planWords(manifestOf(['b.html', 'a.css', 'index.html'])).map(({ path }) => path)).toEqual([
+    'index.html',
+    'b.html',
+  ])
+})
