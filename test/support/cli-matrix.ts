@@ -107,6 +107,7 @@ export async function useEveryCommand(cli: Cli, stack: Stack, signIn: SignIn, pl
   expect((await stack.visit(slug, '/large.bin')).body).toHaveLength(300_000)
   expect((await data('deploy')).unchanged).toBe(true)
   expect((await data('list')).map((site: { slug: string }) => site.slug)).toContain(slug)
+  expect((await data(`list ${slug}`)).map((site: { slug: string }) => site.slug)).toEqual([slug])
   expect((await done('open', { env: { BROWSER: 'true' } })).lines.at(-1)).toContain(slug)
 
   await writeFile(path.join(folder, 'dist', 'index.html'), '<h1>two</h1>')

@@ -89,7 +89,7 @@ function ownRoutes({ apiRoute, authenticate, clock, sites, siteExport, findSites
         q: described(
           z.string(),
           'Words that a site must have, all of them, in its name, title or text; at most 100 sites are found, the best first. Empty: all sites.',
-          'quarterly report',
+          'report',
         ).optional(),
       }),
       output: z.array(schemas.siteSchema),
