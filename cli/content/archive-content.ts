@@ -9,6 +9,7 @@ import { unwrapFolder } from '../../control/drops/publishing/intake/bundle.ts'
 import { siftSecrets } from '../../control/drops/publishing/intake/withhold.ts'
 import type { BlobStore, BlobWriter, StoredBlob } from '../../shared/blobs/blob-store.ts'
 import { ApiError } from '../../shared/contracts/errors.ts'
+import { MAX_BUNDLE_FILES } from '../../shared/contracts/limits.ts'
 import { createKeySearch, keyInBytes } from '../../shared/content/key-text.ts'
 import type { KeyTrace } from '../../shared/content/private-key.ts'
 import type { SecretFile } from '../../shared/content/secret-files.ts'
@@ -27,7 +28,7 @@ export async function readArchive(file: string, allowSecrets: boolean): Promise<
     const keys = new Map<string, KeyTrace>()
     const store = createForgetfulStore(keys)
     // How much the plan takes is the service's to say.
-    const { entries } = await inspectArchive(file, Number.POSITIVE_INFINITY)
+    const { entries } = await inspectArchive(file, { capBytes: Number.POSITIVE_INFINITY, maxFiles: MAX_BUNDLE_FILES })
     await verifyEntries(file, entries)
     const stored = await extractEntries(store, file, entries)
     const found = sideBySide(entries, stored).map(([{ path }, { hash, size }]) => ({ path, hash, size }))

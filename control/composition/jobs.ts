@@ -60,6 +60,7 @@ function sweeps(services: Services, records: JobRecords): Job[] {
           log.warn({ drops: held }, 'so many drops are due to be removed that none is; see "admin run-lifecycle --all"')
       },
     },
+    { name: 'plans', run: () => services.lifecycle.joinFirstPlan() },
     { name: 'uploads', run: () => services.uploads.sweep() },
     { name: 'content uploads', atMostEveryMs: SWEEP_MS, run: () => services.contentUploads.sweep() },
     { name: 'spent proofs', atMostEveryMs: SWEEP_MS, run: () => services.anonymous.sweep() },

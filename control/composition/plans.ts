@@ -23,7 +23,10 @@ export interface ClocksOfPeople {
 export function composePlans(ground: Ground, drops: Drops, clocks: ClocksOfPeople): Plans {
   const { config } = ground
   const lifecycle = createLifecycle({ ...ground, ...drops, ...clocks })
-  const stripe = config.stripeSecretKey ? createStripe(config.stripeSecretKey, config.stripeApiBase) : undefined
+  const stripe =
+    config.terms.sells && config.stripeSecretKey
+      ? createStripe(config.stripeSecretKey, config.stripeApiBase)
+      : undefined
   const billing = createBilling({
     ...ground,
     routing: drops.routing,

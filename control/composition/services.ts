@@ -8,6 +8,7 @@ import { createServiceStatus, type ServiceStatus } from '../doors/status/status.
 import { createReviewers, type Reviewers } from '../drops/review/reviewers.ts'
 import { createVisitDesk, type VisitDesk } from '../drops/visiting/visit-desk.ts'
 import { fetchPublic } from '../ground/http/public-fetch.ts'
+import { installTerms } from '../ground/terms/plans.ts'
 import { API_TOKEN_PREFIX } from '../people/access/access.ts'
 import { composeDrops, type Drops } from './drops.ts'
 import { openGround, type ControlOptions, type Ground } from './ground.ts'
@@ -25,6 +26,7 @@ export interface Services extends Ground, Drops, Plans, People {
 }
 
 export function createServices(options: ControlOptions): Services {
+  installTerms(options.config.terms)
   const ground = openGround(options)
   const drops = composeDrops(ground)
   const plans = composePlans(ground, drops, {

@@ -1,4 +1,5 @@
 /** Settings of the control plane, read once. */
+import { readFileSync } from 'node:fs'
 import { readBlobStore } from '../../shared/blobs/location.ts'
 import { EnvReader, type Env } from '../../shared/settings/env.ts'
 import { isLoopbackName } from '../../shared/http/ip.ts'
@@ -6,6 +7,8 @@ import { localDatabaseUrl } from '../../shared/settings/local-services.ts'
 import { readRedisUrl } from '../../shared/redis/url.ts'
 import { readTraceSettings, type TraceSettings } from '../../shared/running/traces.ts'
 import { readSecretKey } from '../../shared/secrets/secret-key.ts'
+import { parsePlanFile } from './terms/plan-file.ts'
+import { termsOf, type Terms } from './terms/plans.ts'
 import { readSignUp, type SignUpPolicy } from './terms/sign-up.ts'
 import { senderOf } from '../../shared/settings/look.ts'
 import { readSharedSettings, type SharedSettings } from '../../shared/settings/settings.ts'
@@ -29,6 +32,8 @@ export interface ControlConfig extends SharedSettings {
   readonly signUp: SignUpPolicy
   /** May strangers publish? Off, and with any of their limits at 0. */
   readonly allowsAnonymous: boolean
+  /** What plans allow, and whether any are sold. */
+  readonly terms: Terms
   readonly stripeSecretKey: string | undefined
   readonly stripeWebhookSecrets: readonly string[]
   readonly stripeApiBase: string | undefined
@@ -118,6 +123,15 @@ function readAnonymous(env: EnvReader): AnonymousSettings {
   return { ...limits, allowsAnonymous: isOn && Object.values(limits).every((limit) => limit > 0) }
 }
 
+function readTerms(env: EnvReader): Terms {
+  const mode = env.oneOf('PLANS', ['table', 'single', 'unlimited'], 'table')
+  const file = env.file('PLANS_FILE')
+  if (file === undefined) return termsOf(mode)
+  const { plans, invalid } = parsePlanFile(readFileSync(file, 'utf8'))
+  for (const problem of invalid) env.problem(`PLANS_FILE: ${problem}`, undefined)
+  return termsOf(mode, invalid.length === 0 ? plans : undefined)
+}
+
 /** Plain http only on this machine: whoever can answer for an issuer can publish. */
 function readTrustedIssuers(env: EnvReader): readonly string[] {
   const issuers = env.list('TRUSTED_ISSUERS')
@@ -156,6 +170,7 @@ export function readControlConfig(environment: Env): ControlConfig {
     contact: env.optional('CONTACT_EMAIL'),
     signUp: readSignUp(env),
     ...anonymous,
+    terms: readTerms(env),
     stripeSecretKey: env.optional('STRIPE_SECRET_KEY'),
     stripeWebhookSecrets: env.list('STRIPE_WEBHOOK_SECRET'),
     stripeApiBase: env.url('STRIPE_API_BASE', ['https', 'http']),

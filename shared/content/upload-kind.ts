@@ -7,7 +7,7 @@
  * - Several files, or a folder, are a site: `index.html`, or `index.md`, must lie at its root.
  */
 import { errors } from '../contracts/errors.ts'
-import { MAX_BUNDLE_FILES } from '../contracts/limits.ts'
+import { DEFAULT_BUNDLE_FILES } from '../contracts/limits.ts'
 import { quotePath } from '../values/quoted-path.ts'
 
 export interface GivenFile {
@@ -31,6 +31,8 @@ export type UploadKind =
 
 export interface UploadTerms {
   readonly capBytes: number
+  /** Unset: as many as a plan allows unless it says otherwise. */
+  readonly maxFiles?: number | undefined
   /** The publisher has no account: one page and nothing else. */
   readonly takes: 'page' | 'anything'
 }
@@ -90,7 +92,7 @@ export function uploadKindOf(given: readonly GivenFile[], terms: UploadTerms): U
   const [first] = files
   if (!first) throw errors.invalidRequest('There is no file in this upload.')
   const isAlone = files.length === 1 && !first.path.includes('/')
-  const found = isAlone ? aloneOf(first.path, terms.takes) : siteOf(files, terms.takes)
+  const found = isAlone ? aloneOf(first.path, terms.takes) : siteOf(files, terms)
   const bytes = files.reduce((sum, { size }) => sum + size, 0)
   if (bytes > terms.capBytes) throw errors.uploadTooLarge(terms.capBytes)
   if (isAlone && bytes === 0) throw errors.invalidRequest(`"${first.path}" is empty.`)
@@ -104,9 +106,12 @@ function aloneOf(name: string, takes: UploadTerms['takes']): UploadKind {
   return kind === 'archive' ? { kind, name } : { kind: 'document', name, shown: kind }
 }
 
-function siteOf(files: readonly GivenFile[], takes: UploadTerms['takes']): UploadKind {
+function siteOf(
+  files: readonly GivenFile[],
+  { takes, maxFiles = DEFAULT_BUNDLE_FILES }: Pick<UploadTerms, 'takes' | 'maxFiles'>,
+): UploadKind {
   if (takes === 'page') throw errors.needsAccount(files.length === 1 ? 'A folder' : `A site of ${files.length} files`)
-  if (files.length > MAX_BUNDLE_FILES) throw errors.tooManyFiles(MAX_BUNDLE_FILES)
+  if (files.length > maxFiles) throw errors.tooManyFiles(maxFiles)
   const paths = files.map(({ path }) => path)
   const root = siteRootOf(paths)
   if (!LANDING_PAGES.some((name) => paths.includes(root + name))) throw errors.missingIndex(missingIndexHint(paths))

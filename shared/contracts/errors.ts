@@ -162,8 +162,9 @@ export const errors = {
       },
     )
   },
-  planFeature: (feature: string) =>
-    new ApiError(403, 'plan_feature', `${feature} is not part of your plan. Upgrade to Plus or Business to use it.`),
+  /** `upgrade`: which plans have it, as a sentence; blank where none is sold. */
+  planFeature: (feature: string, upgrade: string) =>
+    new ApiError(403, 'plan_feature', `${feature} is not part of your plan.${upgrade}`),
   /** What the organisation has decided for all of its drops. */
   policy: () =>
     new ApiError(

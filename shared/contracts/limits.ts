@@ -1,7 +1,9 @@
 /** Limits that are not part of a plan. Each has a unit in its name and a reason. */
 
-/** A bundle of more files is a mistake (node_modules) or an attack. */
-export const MAX_BUNDLE_FILES = 20_000
+/** A bundle of more files is a mistake (node_modules) or an attack, unless a plan says otherwise. */
+export const DEFAULT_BUNDLE_FILES = 20_000
+/** No plan allows more: what lists of files cost is measured up to here. */
+export const MAX_BUNDLE_FILES = 100_000
 /** What ext4 and every browser agree on. */
 export const MAX_PATH_SEGMENT_BYTES = 255
 export const MAX_PATH_DEPTH = 32
@@ -13,7 +15,7 @@ export const MAX_JSON_BYTES = 1_000_000
 /** Forms that carry text: a page to be previewed, a filled-in template, what waits for its writer to sign in. */
 export const MAX_TEXT_FORM_BYTES = 1_000_000
 /** The list of a bundle of MAX_BUNDLE_FILES files: path, hash and size of each. */
-export const MAX_FILE_LIST_BYTES = 8_000_000
+export const MAX_FILE_LIST_BYTES = 20_000_000
 export const MAX_NAME_CHARS = 120
 /** What the title or first heading of a page is cut to. */
 export const MAX_TITLE_CHARS = 200

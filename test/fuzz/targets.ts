@@ -203,7 +203,9 @@ export const targets: readonly Target[] = [
     async run(input) {
       const file = path.join(os.tmpdir(), `dropway-fuzz-${process.pid}.zip`)
       await writeFile(file, input)
-      await refusing(() => inspectArchive(file, 1_000_000)).finally(() => rm(file, { force: true }))
+      await refusing(() => inspectArchive(file, { capBytes: 1_000_000, maxFiles: 20_000 })).finally(() =>
+        rm(file, { force: true }),
+      )
     },
   },
   {

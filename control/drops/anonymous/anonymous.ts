@@ -5,7 +5,7 @@ import { HOUR_MS, type Clock } from '../../../shared/running/clock.ts'
 import { errors } from '../../../shared/contracts/errors.ts'
 import { siteHost } from '../../../shared/http/hosts.ts'
 import { limitKeyOfIp } from '../../../shared/http/ip.ts'
-import { dropCapInWords, plans, type PlanName } from '../../ground/terms/plans.ts'
+import { dropCapInWords, orUpgrade, plans, type PlanName } from '../../ground/terms/plans.ts'
 import { PROOF_LIFETIME_MS } from '../../../shared/secrets/proof-of-work.ts'
 import { hashSecret, randomSecret } from '../../../shared/secrets/secrets.ts'
 import { addressOf } from '../../../shared/settings/settings.ts'
@@ -190,7 +190,7 @@ export function createAnonymous(deps: AnonymousDependencies): Anonymous {
         const { ids, plan, left } = await adopt(deps, tx, actor.orgId, { claimHash: hashSecret(secret) }, 'capped')
         const [id] = ids
         if (left > 0)
-          throw errors.planLimit(`${dropCapInWords(plan)} Delete one, or upgrade, then use this link again.`)
+          throw errors.planLimit(`${dropCapInWords(plan)} Delete one${orUpgrade()}, then use this link again.`)
         if (id === undefined) throw errors.notFound('unclaimed drop')
         await versions.requireStorage(tx, actor.orgId, plan)
         return id

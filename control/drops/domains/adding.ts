@@ -2,7 +2,7 @@
 import { DAY_MS, HOUR_MS, SECOND_MS } from '../../../shared/running/clock.ts'
 import { errors } from '../../../shared/contracts/errors.ts'
 import { newId } from '../../../shared/contracts/ids.ts'
-import { plans, type Plan } from '../../ground/terms/plans.ts'
+import { orUpgrade, plans, upgradeFor, type Plan } from '../../ground/terms/plans.ts'
 import { reaches, type Actor } from '../../ground/actor.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 import { newToken } from './doctor/judgement.ts'
@@ -56,11 +56,15 @@ async function addName(
 
 /** The caller has locked the plan. */
 async function requireRoom(tx: Sql, actor: Actor, plan: Plan, domain: string, now: Date): Promise<void> {
-  if (plan.customDomains === 0) throw errors.planFeature('A custom domain')
+  if (plan.customDomains === 0)
+    throw errors.planFeature(
+      'A custom domain',
+      upgradeFor(({ customDomains }) => customDomains > 0),
+    )
   if (await queries.findOwnDomain(tx, actor.orgId, domain)) return
   if ((await queries.countDomains(tx, actor.orgId)) >= plan.customDomains)
     throw errors.planLimit(
-      `Your plan allows ${plan.customDomains} custom ${plan.customDomains === 1 ? 'domain' : 'domains'}. Remove one, or upgrade.`,
+      `Your plan allows ${plan.customDomains} custom ${plan.customDomains === 1 ? 'domain' : 'domains'}. Remove one${orUpgrade()}.`,
     )
   const since = new Date(now.getTime() - DAY_MS)
   if ((await queries.countDomainsSince(tx, actor.orgId, since)) >= rules.newDomainsPerDay(plan.customDomains))

@@ -83,11 +83,16 @@ export interface Intake {
 
 export interface Publishing {
   /**
-   * `capBytes` bounds the upload as a whole, counted while reading and while unpacking. `base` is the manifest of the
+   * `capBytes` bounds the upload as a whole, counted while reading and while unpacking, and `maxFiles` its files. `base` is the manifest of the
    * version that is live now: what is known about files that did not change is taken from it. Owners share the threads,
    * and an organisation has a number of uploads per hour: the first file of one too many is refused (rate_limited).
    */
-  receive(options: { owner: UploadOwner; capBytes: number; base?: string | null | undefined }): Intake
+  receive(options: {
+    owner: UploadOwner
+    capBytes: number
+    maxFiles?: number | undefined
+    base?: string | null | undefined
+  }): Intake
   /** The page that a Markdown document becomes; it is kept nowhere. */
   renderMarkdown(owner: UploadOwner, document: { filename: string; text: string }): Promise<string>
   /** Like `refine`, quickly, and only what has no encoded variants yet. */

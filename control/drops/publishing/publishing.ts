@@ -33,13 +33,14 @@ export function createPublishing(options: PublishingOptions): Publishing {
   const readings = createReadings()
   const threads = createPublishingWorkers(options)
   return {
-    receive({ owner, capBytes, base }) {
+    receive({ owner, capBytes, maxFiles, base }) {
       const workers = threads.forUpload(shareOf(owner), currentCall()?.leaving?.())
       return createIntake({
         blobs,
         workers,
         scratchDir,
         capBytes,
+        maxFiles,
         takes: owner.kind === 'network' ? 'page' : 'anything',
         admit: async () => {
           if (owner.kind === 'organisation') await options.admitUpload?.(owner.id)

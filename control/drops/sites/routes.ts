@@ -182,6 +182,7 @@ function publishRoutes({ apiRoute, sql, sites, versions, publishing }: SiteRoute
     const { prepared, options } = await receive(request, publishing, {
       owner: { kind: 'organisation', id: actor.orgId },
       capBytes: plans[site.plan].uploadBytes,
+      maxFiles: plans[site.plan].filesPerVersion,
       base: await versions.liveManifestHash(site),
     })
     return reply(await versions.publish(actor, site.id, prepared, options))

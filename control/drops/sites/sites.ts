@@ -3,7 +3,7 @@ import { recordAudit } from '../../people/audit/audit.ts'
 import { DAY_MS, SECOND_MS, type Clock } from '../../../shared/running/clock.ts'
 import { parseDuration } from '../../../shared/settings/env.ts'
 import { errors, type ApiError } from '../../../shared/contracts/errors.ts'
-import { plans, type PlanName } from '../../ground/terms/plans.ts'
+import { plans, upgradeFor, type PlanName } from '../../ground/terms/plans.ts'
 import { similarSlugs } from '../../../shared/values/readable-slug.ts'
 import { reaches, type Actor } from '../../ground/actor.ts'
 import type { ControlConfig } from '../../ground/config.ts'
@@ -372,7 +372,11 @@ function admissionMs(text: string | null, mostMs: number): number | null {
 
 /** Columns that a PATCH sets, besides those that say who may see the drop. */
 function columnsOf(site: SiteFacts, patch: SitePatch, mostAdmissionMs: number): queries.SiteChanges {
-  if (patch.analytics != null && !plans[site.plan].analytics) throw errors.planFeature('Analytics')
+  if (patch.analytics != null && !plans[site.plan].analytics)
+    throw errors.planFeature(
+      'Analytics',
+      upgradeFor(({ analytics }) => analytics),
+    )
   return {
     ...(patch.name === undefined ? {} : { name: patch.name }),
     ...(patch.slug === undefined ? {} : { slug: patch.slug }),

@@ -11,7 +11,7 @@ import { hashSecret, randomSecret } from '../../../shared/secrets/secrets.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 import { createThrottle, type Allowance } from '../../ground/http/limits/throttle.ts'
 import { eraseMailsAbout, type EnqueueMail } from '../../ground/mail/mail.ts'
-import { plans, type PlanName } from '../../ground/terms/plans.ts'
+import { orUpgrade, plans, type PlanName } from '../../ground/terms/plans.ts'
 import { accessModeOf, type NamedViewer, type ViewerRole } from './access.ts'
 import * as queries from './queries.ts'
 import type { GuestLinkRow, ViewerRow } from './queries.ts'
@@ -73,7 +73,9 @@ export async function addViewers(
     .map((viewer) => ({ ...viewer, id: newId('vw', sharing.now.getTime()) }))
   const cap = plans[drop.plan].viewersPerDrop
   if (added.length > 0 && (await queries.countViewers(tx, drop.id)) + added.length > cap)
-    throw errors.planLimit(`Your plan allows ${cap} viewers per drop. Remove some, name a domain instead, or upgrade.`)
+    throw errors.planLimit(
+      `Your plan allows ${cap} viewers per drop. Remove some, or name a domain instead${orUpgrade()}.`,
+    )
   if (role !== undefined)
     await queries.setViewerRole(
       tx,
@@ -169,7 +171,7 @@ export async function addGuestLink(
 ): Promise<NewGuestLink> {
   const cap = plans[drop.plan].viewersPerDrop
   if ((await queries.countGuestLinks(tx, drop.id)) >= cap)
-    throw errors.planLimit(`Your plan allows ${cap} guest links per drop. Remove one, or upgrade.`)
+    throw errors.planLimit(`Your plan allows ${cap} guest links per drop. Remove one${orUpgrade()}.`)
   const token = randomSecret(GUEST_TOKEN_BYTES)
   const link = {
     id: newId('gl', now.getTime()),

@@ -1,7 +1,7 @@
 /** What an operator can do, each as one function over the same services as the web server. */
 import { parseArgs } from 'node:util'
 import { systemClock } from '../../../shared/running/clock.ts'
-import { PLAN_NAMES, type PlanName } from '../../ground/terms/plans.ts'
+import { firstPlan, PLAN_NAMES, type PlanName } from '../../ground/terms/plans.ts'
 import { CURRENCIES } from '../../people/organisations/countries.ts'
 import { setUpStripe } from '../../plans/billing/setup.ts'
 import { changeRoutes } from '../../ground/routing/changes.ts'
@@ -29,7 +29,7 @@ const createAccount: Command = {
   async run(services, args) {
     const given = options(args, {
       email: { type: 'string' },
-      plan: { type: 'string', default: 'free' },
+      plan: { type: 'string', default: firstPlan() },
       verified: { type: 'boolean', default: false },
       token: { type: 'boolean', default: false },
       'password-stdin': { type: 'boolean', default: false },
@@ -41,7 +41,7 @@ const createAccount: Command = {
     const password = given['password-stdin'] ? await readPassword(process.stdin) : undefined
     const account = await services.accounts.createAccount({ email: required('--email', email), password, verified })
     if (staff) await makeStaff(services.sql, account.userId)
-    if (planName !== 'free') await changePlan(services, account.orgId, planName)
+    if (planName !== firstPlan()) await changePlan(services, account.orgId, planName)
     const owner = { userId: account.userId, orgId: account.orgId, emailVerified: verified }
     const issued = token ? await services.tokens.createFor(owner, { name: 'operator' }) : undefined
     return {

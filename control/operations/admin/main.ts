@@ -15,6 +15,7 @@ import { readControlConfig, type ControlConfig } from '../../ground/config.ts'
 import { DatabaseUnusable, reachDatabase } from '../../ground/database/reach.ts'
 import type { Services } from '../../composition/services.ts'
 import { commands, UsageError, type Command } from './commands.ts'
+import { PLANS_USAGE, runPlansCommand } from './plans-command.ts'
 
 const CONNECT_TIMEOUT_MS = 3000
 
@@ -32,6 +33,7 @@ async function main(args: readonly string[]): Promise<number> {
     process.stdout.write('', () => process.exit(code))
     return code
   }
+  if (name === 'plans') return runPlansCommand(rest, process)
   const command = commands.get(name)
   if (!command) throw new UsageError(`"${name}" is not a command.`)
   const { clock, rest: ownArguments } = takeClock(rest)
@@ -100,6 +102,7 @@ function help(): string {
   npm run -s admin -- <command>
 
 ${lines.join('\n')}
+${PLANS_USAGE}
   doctor [--json]
       checks this machine and every dependency, and says how to mend what is wrong
 `

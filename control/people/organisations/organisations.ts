@@ -8,6 +8,7 @@ import { newId } from '../../../shared/contracts/ids.ts'
 import { requireProved, type Actor } from '../../ground/actor.ts'
 import { transaction } from '../../ground/database/sql.ts'
 import { changeRoutes } from '../../ground/routing/changes.ts'
+import { orUpgrade } from '../../ground/terms/plans.ts'
 import { recordAudit } from '../audit/audit.ts'
 import type { OrganisationsDependencies } from './dependencies.ts'
 import { createInvitations, type Invitations } from './invitations.ts'
@@ -79,7 +80,7 @@ export function createOrganisations(deps: OrganisationsDependencies): Organisati
         const owned = await listOwned(tx, actor.userId)
         if (hasAllFree(owned)) {
           throw errors.limitReached(
-            `You own ${MAX_FREE_ORGANISATIONS} organisations on the free plan. Upgrade or delete one first.`,
+            `You own ${MAX_FREE_ORGANISATIONS} organisations on the free plan. Delete one first${orUpgrade()}.`,
           )
         }
         const { country, currency } = owned.find((organisation) => organisation.personal)!

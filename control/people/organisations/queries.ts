@@ -1,5 +1,5 @@
 /** SQL of organisations: tenants, memberships, invitations. */
-import type { PlanName } from '../../ground/terms/plans.ts'
+import { firstPlan, type PlanName } from '../../ground/terms/plans.ts'
 import type { Role } from '../../ground/actor.ts'
 import { VIEWERS_ONLY } from '../../../shared/contracts/admission.ts'
 import { one, type Sql } from '../../ground/database/sql.ts'
@@ -49,8 +49,8 @@ export async function insertOrganisation(
   },
 ): Promise<void> {
   await sql`
-    insert into organisations (id, name, personal, country, currency, owner_id, created_at)
-    values (${organisation.id}, ${organisation.name}, ${organisation.personal}, ${organisation.country}, ${organisation.currency},
+    insert into organisations (id, plan, name, personal, country, currency, owner_id, created_at)
+    values (${organisation.id}, ${firstPlan()}, ${organisation.name}, ${organisation.personal}, ${organisation.country}, ${organisation.currency},
       ${organisation.ownerId}, ${organisation.now})`
   await insertMembership(sql, {
     orgId: organisation.id,

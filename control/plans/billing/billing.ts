@@ -6,7 +6,7 @@ import type Stripe from 'stripe'
 import type { Clock } from '../../../shared/running/clock.ts'
 import { errors } from '../../../shared/contracts/errors.ts'
 import type { Log } from '../../../shared/running/log.ts'
-import { plans } from '../../ground/terms/plans.ts'
+import { plans, soldPlans } from '../../ground/terms/plans.ts'
 import { type Actor, requirePermission } from '../../ground/actor.ts'
 import type { Pool, Sql } from '../../ground/database/sql.ts'
 import type { RoutingTransaction } from '../../ground/routing/changes.ts'
@@ -136,6 +136,8 @@ export function createBilling(deps: BillingDependencies): Billing {
       if (!actor.emailVerified) throw errors.emailNotVerified()
       requirePermission(actor.role, 'manage_billing')
       client()
+      if (!soldPlans().some(({ name }) => name === wanted.plan))
+        throw errors.invalidRequest(`plan: ${plans[wanted.plan].label} is not for sale.`)
       return forCustomer(actor.orgId, async (customer) => {
         const { value: outcome, changes } = await exclusive.change(actor.orgId, (tx) =>
           enterCheckout(tx, actor.orgId, customer, wanted),

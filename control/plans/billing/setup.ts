@@ -1,8 +1,8 @@
 /** Creates the products, prices, portals and the webhook in a Stripe account. Running it again changes nothing. */
 import type Stripe from 'stripe'
 import { HOUSE_LOOK } from '../../../shared/pages/look.ts'
-import { plans } from '../../ground/terms/plans.ts'
-import { INTERVALS, lookupKeyOf, productOf, SOLD_PLANS, type Interval, type SoldPlan } from './rules.ts'
+import { soldPlans, type PricedPlan } from '../../ground/terms/plans.ts'
+import { INTERVALS, lookupKeyOf, productOf, type Interval } from './rules.ts'
 import { isMissing, isStripeError, stripeLibrary } from './stripe.ts'
 
 /** What `/stripe/webhook` must be sent. */
@@ -48,13 +48,13 @@ export async function setUpStripe(
   { currencies, webhookUrl, service = HOUSE_LOOK.name }: StripeSetUpOptions,
 ): Promise<SetUp & { readonly webhook: WebhookSetUp }> {
   const done = { created: [] as string[], existing: [] as string[], differing: [] as string[] }
-  for (const plan of SOLD_PLANS) await ensureProduct(stripe, plan, { service, done })
+  for (const plan of soldPlans()) await ensureProduct(stripe, plan, { service, done })
   for (const currency of currencies) {
     const products: { product: string; prices: string[] }[] = []
-    for (const plan of SOLD_PLANS) {
+    for (const plan of soldPlans()) {
       const prices: string[] = []
       for (const interval of INTERVALS) prices.push(await ensurePrice(stripe, { plan, interval, currency }, done))
-      products.push({ product: productOf(plan), prices })
+      products.push({ product: productOf(plan.name), prices })
     }
     await ensurePortal(stripe, currency, products, done)
   }
@@ -78,32 +78,32 @@ interface Naming {
 
 type Done = { created: string[]; existing: string[]; differing: string[] }
 
-async function ensureProduct(stripe: Stripe, plan: SoldPlan, { service, done }: Naming): Promise<void> {
-  const id = productOf(plan)
+async function ensureProduct(stripe: Stripe, plan: PricedPlan, { service, done }: Naming): Promise<void> {
+  const id = productOf(plan.name)
   try {
     await stripe.products.retrieve(id)
     done.existing.push(id)
   } catch (error) {
     if (!isMissing(error)) throw error
-    await stripe.products.create({ id, name: `${service} ${plans[plan].label}` })
+    await stripe.products.create({ id, name: `${service} ${plan.label}` })
     done.created.push(id)
   }
 }
 
 async function ensurePrice(
   stripe: Stripe,
-  { plan, interval, currency }: { plan: SoldPlan; interval: Interval; currency: string },
+  { plan, interval, currency }: { plan: PricedPlan; interval: Interval; currency: string },
   done: Done,
 ): Promise<string> {
-  const key = lookupKeyOf(plan, interval, currency)
-  const amount = plans[plan].price[interval] * 100
+  const key = lookupKeyOf(plan.name, interval, currency)
+  const amount = plan.price[interval] * 100
   const found = (await stripe.prices.list({ lookup_keys: [key], active: true, limit: 1 })).data[0]
   if (found) {
     ;(found.unit_amount === amount ? done.existing : done.differing).push(key)
     return found.id
   }
   const price = await stripe.prices.create({
-    product: productOf(plan),
+    product: productOf(plan.name),
     lookup_key: key,
     // An archived price may still hold the name.
     transfer_lookup_key: true,

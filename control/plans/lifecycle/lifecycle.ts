@@ -6,16 +6,18 @@
  */
 import { MINUTE_MS, type Clock } from '../../../shared/running/clock.ts'
 import { siteHost } from '../../../shared/http/hosts.ts'
-import { plans, isPaid, type PlanName } from '../../ground/terms/plans.ts'
+import { firstPlan, plans, isPaid, type PlanName } from '../../ground/terms/plans.ts'
 import { addressOf } from '../../../shared/settings/settings.ts'
 import type { Sql } from '../../ground/database/sql.ts'
-import type { RoutingTransaction } from '../../ground/routing/changes.ts'
+import { changeRoutes, type RoutingTransaction } from '../../ground/routing/changes.ts'
 import type { Sites } from '../../drops/sites/sites.ts'
 import { createDueMoves, type DueMovesDependencies, type LifecyclePreview, type LifecycleRun } from './due-moves.ts'
 import * as queries from './queries.ts'
 
 /** No clock is that wrong by accident of the network. */
 const MAX_SKEW_MS = MINUTE_MS
+/** Organisations that get another plan in one run; the others wait for the next. */
+const JOINED_AT_ONCE = 200
 
 export interface LifecycleDependencies extends DueMovesDependencies {
   clock: Clock
@@ -38,6 +40,8 @@ export interface Lifecycle {
    * one resumes what fits. Nothing that is retained goes. Passwords stay in force. False when there is no such organisation.
    */
   changePlan(tx: RoutingTransaction, orgId: string, plan: PlanName): Promise<boolean>
+  /** Where there is one plan for all, those who were on the free one have it too. A job. */
+  joinFirstPlan(): Promise<void>
   /**
    * Everything that is due, on Postgres's time, which all controls share. Throws where this machine's clock differs by
    * more than a minute: one of the two is wrong, and what is removed stays removed.
@@ -111,6 +115,14 @@ export function createLifecycle({
       const ids = await queries.lockSites(tx, [orgId])
       await queries.forgetClocks(tx, ids)
       for (const id of ids) await refreshRoutes(tx, id)
+    },
+
+    async joinFirstPlan() {
+      if (firstPlan() === 'free') return
+      for (const orgId of await queries.listFreeOrganisations(sql, JOINED_AT_ONCE)) {
+        const { changes } = await changeRoutes(sql, (tx) => this.changePlan(tx, orgId, firstPlan()))
+        await routing.propagate(changes)
+      }
     },
 
     async changePlan(tx, orgId, plan) {

@@ -7,6 +7,12 @@ export async function noteSignIn(sql: Sql, userId: string, now: Date): Promise<v
 }
 
 /** None of them changes its plan until the transaction ends. */
+export async function listFreeOrganisations(sql: Sql, limit: number): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    select id from organisations where plan = 'free' and deleted_at is null order by created_at limit ${limit}`
+  return rows.map(({ id }) => id)
+}
+
 export async function lockFreeOrganisations(sql: Sql, userId: string): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
     select id from organisations where owner_id = ${userId} and plan = 'free' and deleted_at is null

@@ -399,7 +399,7 @@ export const cases: Readonly<Record<string, WorkCase>> = {
         name,
         workCase(
           (n) => zipFile(rawZip(make(n))),
-          (file) => inspectArchive(file, 1e9),
+          (file) => inspectArchive(file, { capBytes: 1e9, maxFiles: 20_000 }),
           { largest: MAX_BUNDLE_FILES, ...THINGS },
         ),
       ]),

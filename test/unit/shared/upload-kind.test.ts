@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { MAX_BUNDLE_FILES } from '../../../shared/contracts/limits.ts'
+import { DEFAULT_BUNDLE_FILES } from '../../../shared/contracts/limits.ts'
 import {
   fileKindOf,
   siteRootOf,
@@ -73,8 +73,8 @@ describe('several files, or a folder', () => {
   })
 
   test('more files than a bundle holds are refused', () => {
-    const paths = ['index.html', ...Array.from({ length: MAX_BUNDLE_FILES }, (_, index) => `${index}.txt`)]
-    expect(() => uploadKindOf(given(paths, 0), account)).toThrow(`at most ${MAX_BUNDLE_FILES} files`)
+    const paths = ['index.html', ...Array.from({ length: DEFAULT_BUNDLE_FILES }, (_, index) => `${index}.txt`)]
+    expect(() => uploadKindOf(given(paths, 0), account)).toThrow(`at most ${DEFAULT_BUNDLE_FILES} files`)
     expect(uploadKindOf(given(paths.slice(1).with(0, 'index.html'), 0), account).kind).toBe('site')
   })
 

@@ -1,6 +1,7 @@
 /** Plan, consumption and payment. */
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
-import { isPaid, plans, type PlanName } from '../../../ground/terms/plans.ts'
+import { isUnlimited } from '../../../ground/terms/plan-file.ts'
+import { isPaid, plans, sellsPlans, soldPlans, type PlanName, type PricedPlan } from '../../../ground/terms/plans.ts'
 import type { BillingOverview } from '../../../plans/billing/billing.ts'
 import { isLive } from '../../../plans/billing/rules.ts'
 import type { ApiSite } from '../../../drops/sites/schemas.ts'
@@ -28,7 +29,7 @@ export function usageBody(viewer: AccountViewer, view: UsagePage): Html {
     <section class="card" aria-labelledby="usage">
       <div class="head">
         <h2 id="usage">${plans[plan].label}</h2>
-        <span class="soft">${priceOf(view)}</span>
+        ${sellsPlans() && html`<span class="soft">${priceOf(view)}</span>`}
       </div>
       ${bar('Active drops', usage.drops.used, usage.drops.limit, String)}
       ${bar('Storage', usage.storage_bytes.used, usage.storage_bytes.limit, bytesInWords)}
@@ -44,14 +45,20 @@ export function usageBody(viewer: AccountViewer, view: UsagePage): Html {
       }
       <dl class="facts">
         <dt>Size per upload</dt>
-        <dd>${bytesInWords(usage.upload_bytes.limit)}</dd>
+        <dd>${isUnlimited(usage.upload_bytes.limit) ? 'unlimited' : bytesInWords(usage.upload_bytes.limit)}</dd>
         <dt>Versions per drop</dt>
-        <dd>${usage.versions_per_drop.limit}</dd>
+        <dd>${isUnlimited(usage.versions_per_drop.limit) ? 'all' : usage.versions_per_drop.limit}</dd>
         <dt>Views in 30 days</dt>
         <dd>${usage.views_30d.toLocaleString('en-GB')}</dd>
       </dl>
     </section>
     ${hasChoiceToMake(view) && stayingLive(viewer, view)}
+    ${sellsPlans() && plansAndPayment(viewer, view)}
+  `
+}
+
+function plansAndPayment(viewer: AccountViewer, view: UsagePage): Html {
+  return html`
     ${payment(viewer, view)}
     <section class="section" aria-labelledby="compare">
       <h2 id="compare">All plans</h2>
@@ -62,6 +69,8 @@ export function usageBody(viewer: AccountViewer, view: UsagePage): Html {
 
 /** Above its limit a bar is full and says so in words and colour. */
 function bar(label: string, used: number, limit: number, inWords: (value: number) => string): Html {
+  if (isUnlimited(limit))
+    return html`<p class="cluster spread"><span>${label}</span><span class="soft">${inWords(used)}</span></p>`
   const isOver = used > limit
   return html`
     <div class="stack">
@@ -96,8 +105,8 @@ function stayingLive(viewer: Viewer, { drops, plan }: UsagePage): Html {
         ${
           paused > 0
             ? html`${plans[plan].label} has room for ${countInWords(plans[plan].activeDrops, 'drop')}. Nothing is
-              deleted, and paused drops have no clock: upgrade, or delete others, and they return at the same
-              addresses. Or swap: those that you tick here are live, in the place of others.`
+              deleted, and paused drops have no clock: ${sellsPlans() && 'upgrade, or '}delete others, and they return at
+              the same addresses. Or swap: those that you tick here are live, in the place of others.`
             : html`The free plan keeps ${kept} drops live; the others pause, and nothing is deleted. Tick those
               that should stay. What was published last fills the places that you leave.`
         }
@@ -196,7 +205,7 @@ function upgrade(viewer: AccountViewer, { billing }: UsagePage): Html {
         html`<p class="notice warn">Verify your e-mail address first; then you can choose a plan.</p>`
       }
       <div class="grid">
-        ${[plans.plus, plans.business].map((plan) => upgradeCard(viewer, plan, billing.currency))}
+        ${soldPlans().map((plan) => upgradeCard(viewer, plan, billing.currency))}
       </div>
       <p class="soft small">
         VAT is added where it applies; a VAT number can be entered at the checkout. Cancel at any time: a plan
@@ -206,7 +215,7 @@ function upgrade(viewer: AccountViewer, { billing }: UsagePage): Html {
   `
 }
 
-function upgradeCard(viewer: AccountViewer, plan: (typeof plans)['plus' | 'business'], currency: string): Html {
+function upgradeCard(viewer: AccountViewer, plan: PricedPlan, currency: string): Html {
   const { monthly, annual } = plan.price
   const isLocked = !viewer.signedIn.emailVerified
   const button = (interval: string, kind: string, label: string) =>

@@ -136,7 +136,8 @@ async function publishFrom(form: HTMLFormElement, panel: Panel, attempt: Attempt
 
 function look({ dataset }: HTMLFormElement, { files, allowSecrets }: Attempt): Promise<Looked> {
   const takes = dataset['takes'] === 'page' ? 'page' : 'anything'
-  return lookAt(files, { capBytes: Number(dataset['cap']), takes, allowSecrets })
+  const maxFiles = dataset['files'] === undefined ? undefined : Number(dataset['files'])
+  return lookAt(files, { capBytes: Number(dataset['cap']), maxFiles, takes, allowSecrets })
 }
 
 /** Whether the address is free, and whether the plan has room: known before the first byte is sent. */

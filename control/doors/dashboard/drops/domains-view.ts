@@ -1,7 +1,7 @@
 /** Custom domains of a drop: what state they are in, and the doctor's advice on what to do next. */
 import { MAX_HOST_CHARS } from '../../../../shared/contracts/limits.ts'
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
-import { plans, type PlanName } from '../../../ground/terms/plans.ts'
+import { plans, soldPlans, type PlanName } from '../../../ground/terms/plans.ts'
 import type { RecordLine } from '../../../drops/domains/doctor/diagnose.ts'
 import type { ApiDomain, ApiSingleDomain } from '../../../drops/domains/schemas.ts'
 import type { ApiSite } from '../../../drops/sites/schemas.ts'
@@ -32,6 +32,9 @@ const STATES: Readonly<Record<ApiSingleDomain['state'], { tone: string; word: st
 export function siteDomainsPage(viewer: Viewer, view: SiteDomains): Page {
   const { site, domains, plan } = view
   const halves = domains.flatMap((domain) => (domain.pair === null ? [domain] : [domain, domain.pair]))
+  const withDomains = soldPlans()
+    .filter(({ customDomains }) => customDomains > 0)
+    .map(({ label }) => label)
   const isSettled = halves.every(({ state }) => state === 'active')
   return sitePage(site, '/domains', {
     flash: view.flash,
@@ -51,12 +54,13 @@ export function siteDomainsPage(viewer: Viewer, view: SiteDomains): Page {
       ${
         plans[plan].customDomains > 0
           ? addForm(viewer, view)
-          : html`
+          : withDomains.length > 0 &&
+            html`
             <section class="card">
               <h2>Your own domain</h2>
               <p class="soft">
-                Serve this drop from a domain of yours, with a certificate that renews itself. Part of Plus
-                and Business.
+                Serve this drop from a domain of yours, with a certificate that renews itself. Part of
+                ${withDomains.join(' and ')}.
               </p>
               <div><a class="button" href="/account/plan">See the plans</a></div>
             </section>
@@ -209,7 +213,7 @@ export function removeDomainPage(viewer: Viewer, site: ApiSite, domain: ApiDomai
 /** A form that could only be refused is no help: at the cap it says what makes room. */
 function fullCard({ plan, used, domains }: SiteDomains): Html {
   const { customDomains, label } = plans[plan]
-  const isLargest = plan === 'business'
+  const isLargest = !soldPlans().some((other) => other.customDomains > customDomains)
   return html`
     <section class="card" aria-labelledby="full">
       <h2 id="full">No room for another domain</h2>

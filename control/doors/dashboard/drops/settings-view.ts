@@ -6,7 +6,7 @@ import {
   MIN_SLUG_CHARS,
 } from '../../../../shared/contracts/limits.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
-import { plans, type PlanName } from '../../../ground/terms/plans.ts'
+import { plans, soldPlans, type Plan, type PlanName } from '../../../ground/terms/plans.ts'
 import type { ApiSite } from '../../../drops/sites/schemas.ts'
 import type { Publishers } from '../../../drops/publishers/publishers.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
@@ -37,7 +37,11 @@ export function siteSettingsPage(viewer: Viewer, view: SiteSettings): Page {
       ${
         allowed.password || site.has_password
           ? passwordCard(formOf('password'), site)
-          : upgradeCard('Password', 'Ask visitors for a password before they see this drop.')
+          : upgradeCard(
+              'Password',
+              'Ask visitors for a password before they see this drop.',
+              ({ password }) => password,
+            )
       }
       ${
         allowed.analytics
@@ -45,6 +49,7 @@ export function siteSettingsPage(viewer: Viewer, view: SiteSettings): Page {
           : upgradeCard(
               'Analytics',
               'Add Google Analytics, Meta Pixel, PostHog or Plausible to every page, without touching your files.',
+              ({ analytics: isPart }) => isPart,
             )
       }
       ${workflowsCard(viewer, site.id, view)}
@@ -64,11 +69,15 @@ function card(form: PageForm, title: string, fields: (form: PageForm) => Html): 
   `
 }
 
-function upgradeCard(title: string, text: string): Html {
+function upgradeCard(title: string, text: string, has: (plan: Plan) => boolean): Html | undefined {
+  const labels = soldPlans()
+    .filter(has)
+    .map(({ label }) => label)
+  if (labels.length === 0) return undefined
   return html`
     <section class="card">
       <h2>${title}</h2>
-      <p class="soft">${text} Part of Plus and Business.</p>
+      <p class="soft">${text} Part of ${labels.join(' and ')}.</p>
       <div><a class="button" href="/account/plan">See the plans</a></div>
     </section>
   `

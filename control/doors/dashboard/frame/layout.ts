@@ -5,7 +5,7 @@ import { brandLink } from '../../../../shared/pages/brand.ts'
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
 import { HOUSE_LOOK, type Look } from '../../../../shared/pages/look.ts'
 import { showsSignUp, type SignUpPolicy } from '../../../ground/terms/sign-up.ts'
-import type { PlanName } from '../../../ground/terms/plans.ts'
+import { sellsPlans, type PlanName } from '../../../ground/terms/plans.ts'
 import { html as htmlReply } from '../../../ground/http/reply.ts'
 import type { Reply } from '../../../ground/http/route.ts'
 import type { Assets } from './assets.ts'
@@ -320,7 +320,7 @@ function footer({ name, links }: Look): Html {
       <div class="bottom-inner">
         <p>${name} publishes static pages at HTTPS addresses and keeps every version.</p>
         <ul class="nav">
-          <li><a href="/#plans">Plans</a></li>
+          ${sellsPlans() && html`<li><a href="/#plans">Plans</a></li>`}
           <li><a href="/gallery">Gallery</a></li>
           <li><a href="/docs">Docs</a></li>
           <li><a href="/help">Help</a></li>

@@ -45,6 +45,7 @@ export function publishTerms(plan: PlanName | undefined, siteId?: string): Html 
     return html`data-publish data-takes="page" data-cap="${plans.anonymous.uploadBytes}"
       data-account-cap="${plans.free.uploadBytes}"`
   return html`data-publish data-takes="anything" data-cap="${plans[plan].uploadBytes}"
+    data-files="${plans[plan].filesPerVersion}"
     data-check="/sites/check"${siteId !== undefined && html` data-site="${siteId}"`}`
 }
 

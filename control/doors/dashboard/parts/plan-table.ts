@@ -1,12 +1,11 @@
 /** The plan table, straight from control/ground/terms/plans.ts. */
 import { durationInWords } from '../../../ground/terms/durations.ts'
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
-import { plans, type Plan, type PlanName } from '../../../ground/terms/plans.ts'
+import { isUnlimited } from '../../../ground/terms/plan-file.ts'
+import { offeredPlans, type Plan, type PlanName } from '../../../ground/terms/plans.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
 import { bytesInWords } from '../../../../shared/values/sizes.ts'
 import { money } from './words.ts'
-
-const SHOWN: readonly Plan[] = [plans.anonymous, plans.free, plans.plus, plans.business]
 
 export type Lifetimes = Pick<ControlConfig, 'anonymousLifetimeMs' | 'freeIdleLifetimeMs'>
 
@@ -26,13 +25,16 @@ function lifetimeInWords(plan: Plan, lifetimes: Lifetimes): string {
 const ROWS: readonly (readonly [label: string, value: (plan: Plan, lifetimes: Lifetimes) => Content])[] = [
   ['Active drops', (plan) => (plan.name === 'free' ? `${plan.activeDrops} per person` : limit(plan.activeDrops))],
   ['Size per upload', (plan) => bytesInWords(plan.uploadBytes)],
-  ['Storage', (plan) => (Number.isFinite(plan.storageBytes) ? bytesInWords(plan.storageBytes) : '–')],
-  ['Versions kept per drop', (plan) => (plan.name === 'anonymous' ? '–' : plan.versionsKept)],
-  ['Named previews per drop', (plan) => (plan.namedPreviews === 0 ? '–' : plan.namedPreviews)],
+  ['Storage', (plan) => (isUnlimited(plan.storageBytes) ? '–' : bytesInWords(plan.storageBytes))],
+  ['Versions kept per drop', (plan) => (plan.name === 'anonymous' ? '–' : limit(plan.versionsKept))],
+  ['Named previews per drop', (plan) => (plan.namedPreviews === 0 ? '–' : limit(plan.namedPreviews))],
   ['Lifetime', lifetimeInWords],
   ['Folders and .zip', (plan) => yesNo(plan.bundles)],
-  ['Custom domains', (plan) => (plan.customDomains === 0 ? '–' : plan.customDomains)],
-  ['Viewers per drop, and as many guest links', (plan) => (plan.viewersPerDrop === 0 ? '–' : plan.viewersPerDrop)],
+  ['Custom domains', (plan) => (plan.customDomains === 0 ? '–' : limit(plan.customDomains))],
+  [
+    'Viewers per drop, and as many guest links',
+    (plan) => (plan.viewersPerDrop === 0 ? '–' : limit(plan.viewersPerDrop)),
+  ],
   ['Password protection', (plan) => yesNo(plan.password)],
   ['Analytics integrations', (plan) => yesNo(plan.analytics)],
   ['No badge', (plan) => yesNo(!plan.badge)],
@@ -46,8 +48,9 @@ export interface PlanTable {
   readonly current?: PlanName
 }
 
-/** All plans side by side, on a phone too: there the name of a row stands above its four cells. */
+/** All plans side by side, on a phone too: there the name of a row stands above its cells. */
 export function planTable({ lifetimes, currency, current }: PlanTable): Html {
+  const shown = offeredPlans()
   const mark = (plan: Plan): Content => plan.name === current && html` class="current"`
   return html`
       <table class="table plans">
@@ -55,7 +58,7 @@ export function planTable({ lifetimes, currency, current }: PlanTable): Html {
         <thead>
           <tr>
             <td></td>
-            ${SHOWN.map(
+            ${shown.map(
               (plan) =>
                 html`<th scope="col"${mark(plan)}>${plan.label}${
                   plan.name === current && html`<span class="yours">Your plan</span>`
@@ -67,7 +70,7 @@ export function planTable({ lifetimes, currency, current }: PlanTable): Html {
           ${ROWS.map(
             ([label, value]) => html`<tr>
                 <th scope="row">${label}</th>
-                ${SHOWN.map((plan) => html`<td${mark(plan)}>${value(plan, lifetimes)}</td>`)}
+                ${shown.map((plan) => html`<td${mark(plan)}>${value(plan, lifetimes)}</td>`)}
               </tr>
               \n`,
           )}
@@ -79,12 +82,12 @@ export function planTable({ lifetimes, currency, current }: PlanTable): Html {
 function priceInWords(plan: Plan, currency: string): string {
   if (plan.name === 'anonymous') return 'no sign-up'
   if (!plan.price) return 'no longer sold'
-  if (plan.price.monthly === 0) return 'free'
+  if (plan.price.monthly + plan.price.annual === 0) return 'free'
   return `${money(plan.price.monthly, currency)} a month, or ${money(plan.price.annual, currency)} a year`
 }
 
 function limit(value: number): Content {
-  return Number.isFinite(value) ? value : '–'
+  return isUnlimited(value) ? '–' : value
 }
 
 function yesNo(value: boolean): string {

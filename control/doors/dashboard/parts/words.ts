@@ -66,7 +66,7 @@ const STATES: Readonly<Record<SiteState, StateWords>> = {
   paused: {
     tone: 'warn',
     word: 'Paused',
-    meaning: 'It is beyond your plan. Upgrade, or delete other drops, and it returns.',
+    meaning: 'It is beyond your plan. Make room by deleting other drops, or have a larger plan, and it returns.',
   },
   expired: {
     tone: 'warn',

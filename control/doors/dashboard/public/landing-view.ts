@@ -2,7 +2,7 @@
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import type { Look } from '../../../../shared/pages/look.ts'
 import { showsSignUp, type SignUpPolicy } from '../../../ground/terms/sign-up.ts'
-import { plans } from '../../../ground/terms/plans.ts'
+import { plans, sellsPlans } from '../../../ground/terms/plans.ts'
 import { csrfField, uploadAddress, type Page, type Viewer } from '../frame/layout.ts'
 import { icon } from '../parts/charts.ts'
 import { formAt } from '../parts/form-fields.ts'
@@ -53,6 +53,13 @@ export function landingPage(viewer: Viewer, form: Landing): Page {
       ${isForMembers ? welcome(form.house) : publishHero(viewer, form)}
       ${form.drops.length > 0 && rememberedDrops(viewer, form.drops, form)}
       ${features()}
+      ${sellsPlans() && plansSection(form)}
+    `,
+  }
+}
+
+function plansSection(form: Landing): Html {
+  return html`
       <section class="section" aria-labelledby="plans">
         <h2 id="plans">Plans</h2>
         ${planTable(form)}
@@ -61,8 +68,7 @@ export function landingPage(viewer: Viewer, form: Landing): Page {
           time.
         </p>
       </section>
-    `,
-  }
+  `
 }
 
 function publishHero(viewer: Viewer, form: Landing): Html {

@@ -27,6 +27,7 @@ export function createOwnPublishing(
       publishing,
       owner: { kind: 'organisation', id: actor.orgId },
       capBytes: plans[actor.plan].uploadBytes,
+      maxFiles: plans[actor.plan].filesPerVersion,
       fields,
       admit: () => handlers.requireOwnForm(asked, fields),
     })

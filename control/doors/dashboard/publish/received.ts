@@ -27,6 +27,7 @@ export interface ReceiveOptions {
   readonly publishing: Pick<Publishing, 'receive'>
   readonly owner: UploadOwner
   readonly capBytes: number
+  readonly maxFiles?: number | undefined
   /** Collects the fields; they stay readable when the upload is refused. */
   readonly fields: URLSearchParams
   /** Called once, with the fields that came before the first file, before any content is taken in. Throws to refuse. */
@@ -38,8 +39,8 @@ export async function receivePublishForm(
   request: Request,
   options: ReceiveOptions,
 ): Promise<PreparedVersion | undefined> {
-  const { publishing, owner, capBytes, fields } = options
-  const files = createFileTaker({ capBytes, takes: owner.kind === 'network' ? 'page' : 'anything' })
+  const { publishing, owner, capBytes, maxFiles, fields } = options
+  const files = createFileTaker({ capBytes, maxFiles, takes: owner.kind === 'network' ? 'page' : 'anything' })
   let admitted = false
   let hasText = false
   /** A refused file is told at the end of the form: the text after it is the publisher's work, and comes back. */
@@ -87,7 +88,7 @@ export async function receivePublishForm(
     },
   }
   try {
-    return await receiveForm(request, publishing, { owner, capBytes }, { reader, contentField: TEXT_FIELD })
+    return await receiveForm(request, publishing, { owner, capBytes, maxFiles }, { reader, contentField: TEXT_FIELD })
   } catch (error) {
     const cause = error instanceof UnreadRest ? refused : error
     // A script stays on the page with everything.

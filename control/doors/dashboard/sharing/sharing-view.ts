@@ -1,5 +1,6 @@
 /** Who may see a drop: two clicks to share it, and the lists of those who may. */
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
+import { isUnlimited } from '../../../ground/terms/plan-file.ts'
 import { plans, type PlanName } from '../../../ground/terms/plans.ts'
 import type { ApiSite } from '../../../drops/sites/schemas.ts'
 import { nameViewer, type ApiGuestLink, type ApiViewer } from '../../../drops/viewers/schemas.ts'
@@ -100,7 +101,7 @@ function inviteCard(viewer: Viewer, { site, plan, viewers }: SiteSharing): Html 
           required: true,
           autocomplete: 'off',
           placeholder: 'ada@example.com, @example.org',
-          hint: `Addresses, or @ and a domain for everyone there. ${viewers.length} of ${plans[plan].viewersPerDrop} are named.`,
+          hint: `Addresses, or @ and a domain for everyone there. ${namedInWords(viewers.length, plan)}`,
         })}
         <div class="cluster"><button class="button primary">Invite</button></div>
       </form>
@@ -271,4 +272,9 @@ export function letInPage({ email, drop }: { readonly email: string; readonly dr
     lead: `${email} may see ${drop} now, and gets a mail that says so.`,
     actions: html`<a class="button" href="/sites">To my drops</a>`,
   })
+}
+
+function namedInWords(count: number, plan: PlanName): string {
+  const { viewersPerDrop } = plans[plan]
+  return isUnlimited(viewersPerDrop) ? `${count} are named.` : `${count} of ${viewersPerDrop} are named.`
 }

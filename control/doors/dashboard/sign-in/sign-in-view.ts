@@ -4,6 +4,7 @@ import { safeNext } from '../../../../shared/http/safe-next.ts'
 import { COUNTRY_NAMES } from '../../../people/organisations/countries.ts'
 import { MIN_PASSWORD_CHARS } from '../../../people/accounts/rules.ts'
 import { showsSignUp, type SignUpPolicy } from '../../../ground/terms/sign-up.ts'
+import { plans, sellsPlans } from '../../../ground/terms/plans.ts'
 import { closedInWords } from '../../../people/newcomers/rules.ts'
 import type { Draft, Work } from '../frame/draft.ts'
 import { TEXT_FIELD } from '../frame/typed-fields.ts'
@@ -91,7 +92,8 @@ export function signUpClosedPage({ signUp }: Doors, next: string | undefined): P
 /** What stands above the form: what is promised, or whom it is for. */
 function signUpLead({ signUp }: Doors, { token }: { token: string | undefined }): Content {
   if (token !== undefined) return 'You are invited. Choose a password, and you are in.'
-  return signUp.kind === 'domains' ? closedInWords(signUp) : 'Free for three drops. No card, no trial that runs out.'
+  if (signUp.kind === 'domains') return closedInWords(signUp)
+  return sellsPlans() && `Free for ${countInWords(plans.free.activeDrops, 'drop')}. No card, no trial that runs out.`
 }
 
 interface SignUpForm extends AuthForm {
@@ -138,8 +140,8 @@ export function signUpPage(viewer: Viewer, view: SignUpForm): Page {
         autocomplete: 'country',
         disabled: view.country.isGiven,
         hint: view.country.isGiven
-          ? 'From your connection. It sets the currency of paid plans.'
-          : 'Sets the currency of paid plans. It stays as it is afterwards.',
+          ? `From your connection.${sellsPlans() ? ' It sets the currency of paid plans.' : ''}`
+          : `${sellsPlans() ? 'Sets the currency of paid plans. ' : ''}It stays as it is afterwards.`,
       }),
     ],
     button: 'Sign up',

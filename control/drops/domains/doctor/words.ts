@@ -54,7 +54,7 @@ const TEXTS: Readonly<Record<DomainReason, Explain>> = {
   held_elsewhere: ({ name }) =>
     `${name} is in use by another account. Set what is listed, and it moves here; the other account is told.`,
   plan_ended: () =>
-    'Your plan has no place for this domain any more: visitors see a page that says it is paused. Upgrade, or remove another domain, and it comes back.',
+    'Your plan has no place for this domain any more: visitors see a page that says it is paused. Have a larger plan, or remove another domain, and it comes back.',
 }
 
 /** Problem types of RFC 8555 §6.7 that have no reason of their own. */

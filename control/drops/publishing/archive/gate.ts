@@ -10,7 +10,6 @@
  */
 import yauzl, { type Entry, type LocalFileHeader, type ZipFile } from 'yauzl'
 import { ApiError, errors } from '../../../../shared/contracts/errors.ts'
-import { MAX_BUNDLE_FILES } from '../../../../shared/contracts/limits.ts'
 import { ArchiveFile } from './archive-file.ts'
 import { quotePath } from '../../../../shared/values/quoted-path.ts'
 import { isSystemClutter } from '../../../../shared/content/upload-kind.ts'
@@ -40,7 +39,7 @@ const FILE_TYPE_MASK = 0o170000
 const REGULAR_FILE = 0o100000
 const FOLDER = 0o040000
 /** A folder is an entry too, but costs nothing; a directory of nothing else is still no reason to read for minutes. */
-const MAX_ENTRIES = 2 * MAX_BUNDLE_FILES
+const ENTRIES_PER_FILE = 2
 const DIRECTORY_ENTRY_SIGNATURE = 0x02014b50
 const EXTRA_ZIP64 = 0x0001
 
@@ -50,11 +49,17 @@ export interface InspectedArchive {
   readonly unserved: readonly string[]
 }
 
-export async function inspectArchive(file: string, capBytes: number): Promise<InspectedArchive> {
+/** What an archive may hold, unpacked. */
+export interface ArchiveLimits {
+  readonly capBytes: number
+  readonly maxFiles: number
+}
+
+export async function inspectArchive(file: string, { capBytes, maxFiles }: ArchiveLimits): Promise<InspectedArchive> {
   const archive = new ArchiveFile(file)
   try {
     const zip = await openDirectory(archive)
-    const entries = await readEntries(zip, archive)
+    const entries = await readEntries(zip, archive, maxFiles)
     refuseOverlap(entries)
     refuseOversize(entries, capBytes)
     return {
@@ -91,10 +96,11 @@ interface JudgedEntry extends ArchiveEntry {
 }
 
 /** The directory first, the local headers after it: each pass then reads the file in order. */
-async function readEntries(zip: ZipFile, archive: ArchiveFile): Promise<JudgedEntry[]> {
-  if (zip.entryCount > MAX_ENTRIES) throw tooMany(`The archive lists ${zip.entryCount} entries`)
+async function readEntries(zip: ZipFile, archive: ArchiveFile, maxFiles: number): Promise<JudgedEntry[]> {
+  if (zip.entryCount > ENTRIES_PER_FILE * maxFiles)
+    throw tooMany(`The archive lists ${zip.entryCount} entries`, maxFiles)
   const directoryStart = Number(zip.readEntryCursor)
-  const listed = await readDirectory(zip)
+  const listed = await readDirectory(zip, maxFiles)
   refuseUnlisted(zip, archive)
   const judged: JudgedEntry[] = []
   for (const { name, entry } of listed) judged.push(await judgeHeader(zip, name, entry, directoryStart))
@@ -102,7 +108,7 @@ async function readEntries(zip: ZipFile, archive: ArchiveFile): Promise<JudgedEn
   return judged
 }
 
-async function readDirectory(zip: ZipFile): Promise<{ name: string; entry: Entry }[]> {
+async function readDirectory(zip: ZipFile, maxFiles: number): Promise<{ name: string; entry: Entry }[]> {
   const listed: { name: string; entry: Entry }[] = []
   let files = 0
   for (let number = 1; number <= zip.entryCount; number++) {
@@ -112,7 +118,7 @@ async function readDirectory(zip: ZipFile): Promise<{ name: string; entry: Entry
     if (problem) throw rejected(name, problem)
     listed.push({ name, entry })
     if (!isFolderName(name)) files++
-    if (files > MAX_BUNDLE_FILES) throw tooMany(`Entry ${quotePath(name)} is one too many`)
+    if (files > maxFiles) throw tooMany(`Entry ${quotePath(name)} is one too many`, maxFiles)
   }
   return listed
 }
@@ -139,8 +145,8 @@ function rejected(name: string, problem: string): ApiError {
   return errors.archiveRejected(`Entry ${quotePath(name)} ${problem}.`)
 }
 
-function tooMany(what: string): ApiError {
-  return errors.archiveRejected(`${what}; a bundle holds at most ${MAX_BUNDLE_FILES} files.`)
+function tooMany(what: string, maxFiles: number): ApiError {
+  return errors.archiveRejected(`${what}; a bundle holds at most ${maxFiles} files.`)
 }
 
 function isFolderName(name: string): boolean {

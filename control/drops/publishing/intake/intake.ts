@@ -9,7 +9,7 @@ import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { BlobStore, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
-import { MAX_BUNDLE_FILES } from '../../../../shared/contracts/limits.ts'
+import { DEFAULT_BUNDLE_FILES } from '../../../../shared/contracts/limits.ts'
 import { sideBySide } from '../../../../shared/values/side-by-side.ts'
 import { inParallel } from '../../../../shared/running/turns.ts'
 import { batchesOf } from '../workers/batches.ts'
@@ -43,6 +43,7 @@ export function createIntake({
   workers,
   scratchDir,
   capBytes,
+  maxFiles = DEFAULT_BUNDLE_FILES,
   takes,
   admit,
   prepare,
@@ -51,8 +52,7 @@ export function createIntake({
   const files: StoredFile[] = []
   const unserved: string[] = []
   const announced = new Set<string>()
-  const arrivals = createArrivals(blobs, capBytes)
-  const { count, store, remember } = arrivals
+  const { count, store, remember, takeBack } = createArrivals(blobs, capBytes)
   let shape: Shape = 'empty'
   let single: Upload['single']
   let isOver = false
@@ -71,12 +71,12 @@ export function createIntake({
     if (isSystemClutter(filePath)) return void unserved.push(filePath)
     const problem = paths.add(filePath)
     if (problem) throw errors.invalidRequest(`${quotePath(filePath)} ${problem}.`)
-    if (paths.size > MAX_BUNDLE_FILES) throw errors.tooManyFiles(MAX_BUNDLE_FILES)
+    if (paths.size > maxFiles) throw errors.tooManyFiles(maxFiles)
     files.push({ path: filePath, hash: blob.hash, size: blob.size })
   }
 
   async function unpack(archive: string): Promise<void> {
-    const { entries, unserved: added } = await workers.inspect(archive, capBytes)
+    const { entries, unserved: added } = await workers.inspect(archive, { capBytes, maxFiles })
     for (const path of added) unserved.push(path)
     const batches = batchesOf(entries, (entry) => entry.size)
     await inParallel(batches, workers.width, (batch) => workers.verify(archive, batch))
@@ -154,7 +154,7 @@ export function createIntake({
     async abort() {
       if (isOver) return
       isOver = true
-      await arrivals.takeBack()
+      await takeBack()
     },
   }
 }

@@ -28,7 +28,7 @@ serveJobs((job: ContentJob): Promise<unknown> => {
     case 'analyse':
       return Promise.all(job.files.map((file) => analyse(blobs, file)))
     case 'inspect':
-      return inspectArchive(job.archive, job.capBytes)
+      return inspectArchive(job.archive, job.limits)
     case 'verify':
       return verifyEntries(job.archive, job.entries)
     case 'extract':

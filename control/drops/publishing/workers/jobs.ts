@@ -1,4 +1,5 @@
 /** The jobs that publishing gives to worker threads, and what comes back. */
+import type { ArchiveLimits } from '../archive/gate.ts'
 import type { BlobStoreLocation } from '../../../../shared/blobs/open.ts'
 import type { Analysis, AnalysisRequest } from '../analysis/analyse.ts'
 import type { ArchiveEntry, InspectedArchive } from '../archive/gate.ts'
@@ -19,7 +20,7 @@ export interface ContentWorkerData {
 export type ContentJob =
   | { readonly kind: 'analyse'; readonly files: readonly AnalysisRequest[] }
   /** Walks the directory of an archive and checks every name and size; nothing is inflated yet. */
-  | { readonly kind: 'inspect'; readonly archive: string; readonly capBytes: number }
+  | { readonly kind: 'inspect'; readonly archive: string; readonly limits: ArchiveLimits }
   /** Inflates the entries, and keeps nothing. */
   | { readonly kind: 'verify'; readonly archive: string; readonly entries: readonly ArchiveEntry[] }
   | { readonly kind: 'extract'; readonly archive: string; readonly entries: readonly ArchiveEntry[] }

@@ -1,4 +1,5 @@
 /** Everything that publishing does off the event loop, as plain async functions. */
+import type { ArchiveLimits } from '../archive/gate.ts'
 import { availableParallelism } from 'node:os'
 import type { StoredBlob } from '../../../../shared/blobs/blob-store.ts'
 import type { BlobStoreLocation } from '../../../../shared/blobs/open.ts'
@@ -65,7 +66,7 @@ const IDLE_MS = 60_000
 export interface UploadWorkers {
   renderMarkdown(job: MarkdownJob): Promise<RenderedPage>
   analyse(files: readonly AnalysisRequest[]): Promise<AnalyseResult>
-  inspect(archive: string, capBytes: number): Promise<InspectResult>
+  inspect(archive: string, limits: ArchiveLimits): Promise<InspectResult>
   /** Throws when an entry is not what the archive says. */
   verify(archive: string, entries: readonly ArchiveEntry[]): Promise<void>
   extract(archive: string, entries: readonly ArchiveEntry[]): Promise<readonly StoredBlob[]>
@@ -164,8 +165,8 @@ export function createPublishingWorkers(options: WorkersOptions): PublishingWork
         run<AnalyseResult>(content, { kind: 'analyse', files }).catch((error: unknown) => {
           throw contentError(error, `${nameThem(files)} cannot be read in the time and memory that we have for it.`)
         }),
-      inspect: (archive, capBytes) =>
-        run<InspectResult>(unpacking, { kind: 'inspect', archive, capBytes }).catch((error: unknown) => {
+      inspect: (archive, limits) =>
+        run<InspectResult>(unpacking, { kind: 'inspect', archive, limits }).catch((error: unknown) => {
           throw contentError(error, 'The archive cannot be read in the time and memory that we have for it.')
         }),
       verify: (archive, entries) => unpack<void>({ kind: 'verify', archive, entries }),

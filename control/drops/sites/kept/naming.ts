@@ -1,7 +1,7 @@
 /** How a version gets the name of a preview. */
 import { DAY_MS } from '../../../../shared/running/clock.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
-import { plans } from '../../../ground/terms/plans.ts'
+import { orUpgrade, plans } from '../../../ground/terms/plans.ts'
 import type { Sql } from '../../../ground/database/sql.ts'
 import type { SiteFacts } from '../rules.ts'
 import * as queries from './queries.ts'
@@ -15,7 +15,7 @@ export async function nameVersion(tx: Sql, site: SiteFacts, name: string, versio
   const cap = plans[site.plan].namedPreviews
   if (others.length >= cap)
     throw errors.planLimit(
-      `Your plan allows ${cap === 1 ? 'one named preview' : `${cap} named previews`} of a drop. Remove one, or upgrade.`,
+      `Your plan allows ${cap === 1 ? 'one named preview' : `${cap} named previews`} of a drop. Remove one${orUpgrade()}.`,
     )
   const before = await queries.findPreview(tx, site.id, name)
   const expires_at = new Date(now.getTime() + PREVIEW_LIFETIME_MS)

@@ -4,7 +4,7 @@
  */
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { hashPassword, verifyPassword } from '../../../../shared/secrets/password.ts'
-import { plans, type PlanName } from '../../../ground/terms/plans.ts'
+import { plans, upgradeFor, type PlanName } from '../../../ground/terms/plans.ts'
 import type { Sql } from '../../../ground/database/sql.ts'
 import { endKept } from '../kept/kept-files.ts'
 import { updateSite } from '../queries.ts'
@@ -19,7 +19,11 @@ export interface WantedPassword {
 
 /** Taking a password away needs no plan. */
 export function requirePasswordFeature(plan: PlanName): void {
-  if (!plans[plan].password) throw errors.planFeature('Password protection')
+  if (!plans[plan].password)
+    throw errors.planFeature(
+      'Password protection',
+      upgradeFor(({ password }) => password),
+    )
 }
 
 /**

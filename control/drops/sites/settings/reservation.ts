@@ -4,7 +4,7 @@ import type { Clock } from '../../../../shared/running/clock.ts'
 import { VIEWERS_ONLY } from '../../../../shared/contracts/admission.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { newId } from '../../../../shared/contracts/ids.ts'
-import { dropCapInWords, plans, type PlanName } from '../../../ground/terms/plans.ts'
+import { dropCapInWords, orUpgrade, plans, type PlanName } from '../../../ground/terms/plans.ts'
 import { randomSlug } from '../../../../shared/values/readable-slug.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
@@ -95,7 +95,7 @@ export function createReservations({ clock, config }: ReservationsDependencies):
       throw errors.forbidden('This token is bound to drops that exist. Use one that is not, to make a new drop.')
     const plan = await lockOrganisation(tx, actor.orgId)
     if ((await roomFor(tx, actor.orgId, plan)) < 1)
-      throw errors.planLimit(`${dropCapInWords(plan)} Delete one, or upgrade.`)
+      throw errors.planLimit(`${dropCapInWords(plan)} Delete one${orUpgrade()}.`)
     const isPrivate = wanted.isPrivate ?? defaultMode(await queries.findPolicy(tx, actor.orgId)) === 'viewers'
     const site = await reserve(tx, { orgId: actor.orgId }, { ...wanted, isPrivate })
     await recordAudit(tx, {

@@ -15,7 +15,7 @@ import type { Clock } from '../../../../shared/running/clock.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { newId } from '../../../../shared/contracts/ids.ts'
 import { MAX_BATCHED_FILE_BYTES } from '../../../../shared/contracts/limits.ts'
-import { plans } from '../../../ground/terms/plans.ts'
+import { plans, type PlanName } from '../../../ground/terms/plans.ts'
 import { unservedKindOf, uploadKindOf } from '../../../../shared/content/upload-kind.ts'
 import type { BlobStore } from '../../../../shared/blobs/blob-store.ts'
 import type { Manifest } from '../../../../shared/contracts/manifest.ts'
@@ -131,7 +131,9 @@ function createUploadStart({
   versions,
   publishing,
 }: UploadsDependencies): Pick<Uploads, 'start' | 'check' | 'requireWelcome'> {
-  function requireUploadable(files: StartUpload['files'], capBytes: number): void {
+  function requireUploadable(files: StartUpload['files'], plan: PlanName): void {
+    const { uploadBytes: capBytes, filesPerVersion } = plans[plan]
+    if (files.length > filesPerVersion) throw errors.tooManyFiles(filesPerVersion)
     if (files.reduce((sum, file) => sum + file.size, 0) > capBytes) throw errors.uploadTooLarge(capBytes)
     for (const file of files) publishing.checkPath(file.path)
     requireConsistent(files)
@@ -160,7 +162,7 @@ function createUploadStart({
     async start(actor, siteId, wanted) {
       const site = await sites.requireOwn(sql, actor, siteId)
       versions.requirePublishable(site)
-      requireUploadable(wanted.files, plans[site.plan].uploadBytes)
+      requireUploadable(wanted.files, site.plan)
       const access = wantedAccess(wanted, clock.now()) ?? {}
       requireAccess(site, { wanted: access, hasPassword: false })
       const live = uploadedHashes(await versions.liveManifest(siteId, site.live_version_id))
@@ -211,7 +213,7 @@ function createUploadStart({
       const site = await findOrTry(actor, wanted)
       const plan = site?.plan ?? actor.plan
       if (site) versions.requirePublishable(site)
-      requireUploadable(wanted.files, plans[plan].uploadBytes)
+      requireUploadable(wanted.files, plan)
       const files = wanted.files.map((file) => ({ path: file.path, hash: file.sha256, size: file.size }))
       if (wanted.alone) requireAlone(wanted.files)
       else if (!markdownLanding(files)) requireLandingPage(files)
@@ -363,6 +365,7 @@ function createUploadFinish(deps: UploadsDependencies): Pick<Uploads, 'finish'> 
       const limits = {
         owner: { kind: 'organisation', id: actor.orgId },
         capBytes: plans[site.plan].uploadBytes,
+        maxFiles: plans[site.plan].filesPerVersion,
         base: await versions.liveManifestHash(site),
       } as const
       try {
@@ -429,7 +432,11 @@ function bytesOf(sizes: ReadonlyMap<string, number>): number {
 
 /** One page or document by itself. */
 function requireAlone(files: StartUpload['files']): void {
-  const { kind } = uploadKindOf(files, { capBytes: Number.POSITIVE_INFINITY, takes: 'anything' })
+  const { kind } = uploadKindOf(files, {
+    capBytes: Number.POSITIVE_INFINITY,
+    maxFiles: Number.POSITIVE_INFINITY,
+    takes: 'anything',
+  })
   if (kind === 'site' || kind === 'archive')
     throw errors.invalidRequest('Only one page or document is published alone.')
 }

@@ -5,7 +5,7 @@ import { newId } from '../../../../shared/contracts/ids.ts'
 import { quotePath } from '../../../../shared/values/quoted-path.ts'
 import { bytesInWords } from '../../../../shared/values/sizes.ts'
 import type { WorkflowRun } from '../../../ground/actor.ts'
-import { plans, type PlanName } from '../../../ground/terms/plans.ts'
+import { orUpgrade, plans, type PlanName } from '../../../ground/terms/plans.ts'
 import { inOrder, type Sql } from '../../../ground/database/sql.ts'
 import type { RoutingTransaction } from '../../../ground/routing/changes.ts'
 import type { AccessInput } from '../../viewers/access.ts'
@@ -186,7 +186,7 @@ export async function requireStorage(
   if ((await queries.storedBytes(sql, orgId)).versions + added <= storageBytes) return
   const sending = bytes === 0 ? '' : ` ${bytesInWords(bytes)} are uploads under way, which end after 12 hours.`
   throw errors.planLimit(
-    `Your plan stores ${storageBytes / 1_000_000} MB over all versions.${sending} Delete a drop, or upgrade.`,
+    `Your plan stores ${storageBytes / 1_000_000} MB over all versions.${sending} Delete a drop${orUpgrade()}.`,
   )
 }
 

@@ -337,6 +337,6 @@ export function requirePublishable(site: SiteFacts, now: number): void {
   if (state === 'paused')
     throw errors.conflict(
       'paused',
-      'This drop is paused because the plan allows fewer drops. Choose it instead of another one, delete another one, or upgrade.',
+      'This drop is paused because the plan allows fewer drops. Choose it instead of another one, delete another one, or have a larger plan.',
     )
 }

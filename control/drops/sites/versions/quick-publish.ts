@@ -170,6 +170,7 @@ export function createQuickPublish({
     const limits = {
       owner: ownerOf(actor),
       capBytes: plans[site.plan].uploadBytes,
+      maxFiles: plans[site.plan].filesPerVersion,
       base: live?.manifest_hash,
     }
     const prepared = await prepare(limits, { content, allowSecrets: edit.allowSecrets, progress: edit.progress })
@@ -188,7 +189,7 @@ export function createQuickPublish({
     async publish(actor, input) {
       if (input.password !== undefined) requirePasswordFeature(actor.plan)
       wantedAccess(input.access ?? {}, 0)
-      const limits = { owner: ownerOf(actor), capBytes: plans[actor.plan].uploadBytes }
+      const limits = { owner: ownerOf(actor), ...capsOf(actor) }
       const prepared = await prepare(limits, input)
       return whileOthersPublish(input.ifVersion, () => publishOnce(actor, input, prepared))
     },
@@ -289,4 +290,8 @@ function standsAlone(manifest: Manifest | undefined, path: string, kind: FileKin
   if (path.includes('/') || kind === undefined || kind === 'archive' || kind === 'html') return false
   const landing = manifest?.files.find(([name]) => name === LANDING_PAGE)?.[1]
   return kind === 'markdown' || landing?.source?.path === path
+}
+
+function capsOf({ plan }: Actor): { capBytes: number; maxFiles: number } {
+  return { capBytes: plans[plan].uploadBytes, maxFiles: plans[plan].filesPerVersion }
 }
