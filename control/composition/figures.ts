@@ -54,7 +54,7 @@ function diskFamilies({ config }: Services): Family[] {
 }
 
 function askedFigures(services: Services): AskedFigure[] {
-  const { sql, redis, clock, config, mailer } = services
+  const { sql, redis, clock, config, mailer, backups } = services
   return [
     {
       name: 'dropway_control_database_seconds',
@@ -78,6 +78,19 @@ function askedFigures(services: Services): AskedFigure[] {
       name: 'dropway_control_late_recipients',
       help: 'People who have waited for a mail for ten minutes.',
       ask: () => mailer.lateRecipients(new Date(clock.now() - LATE_MAIL_MS)),
+    },
+    {
+      name: 'dropway_control_backup_last_success_timestamp_seconds',
+      help: 'When the last good backup was begun; 0 when there was none. Absent without BACKUP_TO.',
+      async ask() {
+        if (config.backupTo === undefined) return undefined
+        return ((await backups.lastGoodAt())?.getTime() ?? 0) / SECOND_MS
+      },
+    },
+    {
+      name: 'dropway_control_backup_interval_seconds',
+      help: 'BACKUP_EVERY.',
+      ask: async () => (config.backupTo === undefined ? undefined : config.backupEveryMs / SECOND_MS),
     },
     {
       name: 'dropway_control_edges',

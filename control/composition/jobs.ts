@@ -28,6 +28,7 @@ export function composeJobs(services: Services, records: JobRecords): Jobs[] {
   const views: Job = { name: 'views', run: () => foldViews({ sql, redis }) }
   const visits: Job = { name: 'visits', run: () => foldVisits({ sql, redis }) }
   const compression: Job = { name: 'compression', run: (stopping) => versions.compressDue(stopping) }
+  const backup: Job = { name: 'backup', mayTakeMs: config.backupEveryMs, run: () => services.backups.runDue() }
   const refinement: Job = { name: 'refinement', run: (stopping) => versions.refineDue(stopping) }
   const words: Job = { name: 'words', run: (stopping) => services.search.readDue(stopping) }
   return [
@@ -38,6 +39,8 @@ export function composeJobs(services: Services, records: JobRecords): Jobs[] {
     createJobs({ jobs: [compression], intervalMs: Math.min(intervalMs, MAX_COMPRESSION_INTERVAL_MS), log, records }),
     // Takes as long as there is something to compress harder.
     createJobs({ jobs: [refinement], intervalMs, log, records }),
+    // Takes as long as there is content to copy.
+    ...(config.backupTo === undefined ? [] : [createJobs({ jobs: [backup], intervalMs, log, records })]),
     // Short, and looked at by people.
     createJobs({ jobs: [views, visits], intervalMs: Math.min(intervalMs, MAX_VIEWS_INTERVAL_MS), log, records }),
   ]

@@ -2,6 +2,7 @@
 import type Stripe from 'stripe'
 import type { Tokens } from '../people/access/tokens.ts'
 import type { Accounts } from '../people/accounts/contract.ts'
+import { createBackups, type Backups } from '../plans/backups/backups.ts'
 import { createBilling, type Billing } from '../plans/billing/billing.ts'
 import { createStripe } from '../plans/billing/stripe.ts'
 import { createLifecycle, type Lifecycle } from '../plans/lifecycle/lifecycle.ts'
@@ -12,6 +13,7 @@ export interface Plans {
   readonly lifecycle: Lifecycle
   readonly stripe: Stripe | undefined
   readonly billing: Billing
+  readonly backups: Backups
 }
 
 /** What the clocks of people bring about, by the lifecycle's run. */
@@ -35,5 +37,5 @@ export function composePlans(ground: Ground, drops: Drops, clocks: ClocksOfPeopl
     webhookSecrets: config.stripeWebhookSecrets,
     lifecycle,
   })
-  return { lifecycle, stripe, billing }
+  return { lifecycle, stripe, billing, backups: createBackups(ground) }
 }

@@ -1,6 +1,7 @@
 /** Settings of the control plane, read once. */
 import { readFileSync } from 'node:fs'
-import { readBlobStore } from '../../shared/blobs/location.ts'
+import { parseS3Url, readBlobStore } from '../../shared/blobs/location.ts'
+import { MINUTE_MS } from '../../shared/running/clock.ts'
 import { EnvReader, type Env } from '../../shared/settings/env.ts'
 import { isLoopbackName } from '../../shared/http/ip.ts'
 import { localDatabaseUrl } from '../../shared/settings/local-services.ts'
@@ -38,6 +39,11 @@ export interface ControlConfig extends SharedSettings {
   readonly stripeWebhookSecrets: readonly string[]
   readonly stripeApiBase: string | undefined
   readonly dnsResolver: string | undefined
+  /** Where backups go by themselves; undefined: nowhere. */
+  readonly backupTo: string | undefined
+  readonly backupEveryMs: number
+  /** How long a backup is kept; the newest ones stay. */
+  readonly backupKeepMs: number
   /** Where traces of requests go; undefined: there are none. */
   readonly traces: TraceSettings | undefined
   /** Unset: custom domains get certificates of the local CA, and nothing asks whether a public CA could see them. */
@@ -153,6 +159,28 @@ function readMcpAnonymous(env: EnvReader, { allowsAnonymous }: AnonymousSettings
   return { mcpAnonymous: allowsAnonymous && isOn && mcpAnonymousPerHour > 0, mcpAnonymousPerHour }
 }
 
+/** A place that cannot be read is found out at the start, not at night. */
+function readBackups(env: EnvReader): Pick<ControlConfig, 'backupTo' | 'backupEveryMs' | 'backupKeepMs'> {
+  const backupTo = env.optional('BACKUP_TO')
+  if (backupTo?.startsWith('s3:')) {
+    try {
+      parseS3Url(`${backupTo}${backupTo.includes('?') ? '&' : '?'}cache=/`)
+    } catch {
+      env.problem(
+        'BACKUP_TO must be a directory, or look like s3://key:secret@bucket[/prefix]?endpoint=https://…',
+        undefined,
+      )
+    }
+  } else if (backupTo !== undefined && !/^(?:file:.|\/|\.)/.test(backupTo))
+    env.problem(
+      'BACKUP_TO must be a path such as /backups, or s3://key:secret@bucket[/prefix]?endpoint=https://…',
+      undefined,
+    )
+  const backupEveryMs = env.durationMs('BACKUP_EVERY', '1d')
+  if (backupEveryMs < MINUTE_MS) env.problem('BACKUP_EVERY must be a minute or more', undefined)
+  return { backupTo, backupEveryMs, backupKeepMs: env.durationMs('BACKUP_KEEP', '30d') }
+}
+
 export function readControlConfig(environment: Env): ControlConfig {
   const env = new EnvReader(environment)
   const shared = readSharedSettings(env)
@@ -167,6 +195,7 @@ export function readControlConfig(environment: Env): ControlConfig {
     ...readMail(env, shared),
     mailFrom: env.text('MAIL_FROM', senderOf(shared.look.name, `no-reply@${shared.serviceHost}`)),
     traces: readTraceSettings(env),
+    ...readBackups(env),
     contact: env.optional('CONTACT_EMAIL'),
     signUp: readSignUp(env),
     ...anonymous,

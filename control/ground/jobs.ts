@@ -11,6 +11,8 @@ export interface Job {
   readonly name: string
   /** For work that looks at everything there is: not more often than this. */
   readonly atMostEveryMs?: number
+  /** How long a run may take without anyone wondering; its interval, where that is longer. */
+  readonly mayTakeMs?: number
   /** A long run ends early when it is told that the control stops. */
   run(stopping: AbortSignal): Promise<unknown>
 }
@@ -67,7 +69,8 @@ export function createJobs({
 
   return {
     start(): void {
-      for (const { name, atMostEveryMs = 0 } of jobs) records?.expect(name, Math.max(intervalMs, atMostEveryMs))
+      for (const { name, atMostEveryMs = 0, mayTakeMs = 0 } of jobs)
+        records?.expect(name, Math.max(intervalMs, atMostEveryMs, mayTakeMs))
       loop = runForEver()
     },
     async stop(): Promise<void> {

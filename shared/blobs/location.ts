@@ -18,18 +18,39 @@ export function parseBlobStoreUrl(text: string): ParsedLocation {
   throw new Error('BLOB_STORE must be file:<directory> or s3://key:secret@bucket?endpoint=…')
 }
 
-/** BLOB_STORE, else a directory of this machine; where it does not say, copies of a distant store are in DATA_DIR too. */
+/** Between a store and the one from which its content moves. No setting can hold it. */
+const FORMER_MARK = '\n'
+
+/** The store, and the one that has what it lacks, where content moves from one to the other. */
+export function splitLocation(text: string): { readonly url: string; readonly former: string | undefined } {
+  const [url = '', former] = text.split(FORMER_MARK)
+  return { url, former }
+}
+
+/**
+ * BLOB_STORE, else a directory of this machine, and BLOB_STORE_FORMER behind it; where it does not say, copies of a
+ * distant store are in DATA_DIR too.
+ */
 export function readBlobStore(env: EnvReader, dataDir: string): string {
-  const url = withCopiesIn(
-    path.join(dataDir, 'blob-copies'),
-    env.text('BLOB_STORE', `file:${path.join(dataDir, 'blobs')}`),
-  )
-  try {
-    parseBlobStoreUrl(url)
-  } catch (error) {
-    env.problem((error as Error).message, undefined)
+  const url = locationOf(env.text('BLOB_STORE', `file:${path.join(dataDir, 'blobs')}`), dataDir)
+  const former = env.optional('BLOB_STORE_FORMER')
+  const formerUrl = former === undefined ? undefined : withCopiesIn(path.join(dataDir, 'former-copies'), former)
+  for (const [name, text] of [
+    ['BLOB_STORE', url],
+    ['BLOB_STORE_FORMER', formerUrl],
+  ] as const) {
+    try {
+      if (text !== undefined) parseBlobStoreUrl(text)
+    } catch (error) {
+      env.problem((error as Error).message.replace('BLOB_STORE', name), undefined)
+    }
   }
-  return url
+  return formerUrl === undefined ? url : `${url}${FORMER_MARK}${formerUrl}`
+}
+
+/** What an operator writes, with a place for copies where a distant store needs one. */
+export function locationOf(text: string, dataDir: string): string {
+  return withCopiesIn(path.join(dataDir, 'blob-copies'), text)
 }
 
 /** Keeps copies in our own directory: in one that others can write to, the first to fill it would decide what is served. */

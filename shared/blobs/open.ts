@@ -9,7 +9,8 @@ import type { BlobStore } from './blob-store.ts'
 import { createCachedBlobStore } from './cached-store.ts'
 import { createDirectoryBlobStore } from './directory-store.ts'
 import type { FileCalls } from './file-calls.ts'
-import { parseBlobStoreUrl } from './location.ts'
+import { parseBlobStoreUrl, splitLocation } from './location.ts'
+import { createMovingBlobStore } from './moving-store.ts'
 import { createS3BlobStore } from './s3-store.ts'
 
 /** Plain data, so that a worker thread can be told where the blobs are. */
@@ -24,7 +25,25 @@ export interface OpenOptions {
   readonly files?: FileCalls
 }
 
-export function openBlobStore({ url }: BlobStoreLocation, { onProblem, files }: OpenOptions = {}): BlobStore {
+export function openBlobStore({ url: text }: BlobStoreLocation, options: OpenOptions = {}): BlobStore {
+  const { url, former } = splitLocation(text)
+  const current = openOne(url, options)
+  return former === undefined ? current : createMovingBlobStore(current, openOne(former, options))
+}
+
+/** The stores themselves, past any copies of this machine: for whoever has to know what is really there. */
+export function openOriginals(text: string): { readonly current: BlobStore; readonly former: BlobStore | undefined } {
+  const { url, former } = splitLocation(text)
+  return { current: openOriginal(url), former: former === undefined ? undefined : openOriginal(former) }
+}
+
+function openOriginal(url: string): BlobStore {
+  const location = parseBlobStoreUrl(url)
+  if (location.kind === 'directory') return createDirectoryBlobStore(location.directory)
+  return createS3BlobStore(location.settings, path.join(location.cacheDir, 'drafts'))
+}
+
+function openOne(url: string, { onProblem, files }: OpenOptions): BlobStore {
   const location = parseBlobStoreUrl(url)
   if (location.kind === 'directory') return createDirectoryBlobStore(location.directory, files)
   const { settings, cacheDir, cacheBytes } = location

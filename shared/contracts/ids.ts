@@ -20,6 +20,8 @@ export type IdPrefix =
   | 'grt'
   | 'rep'
   | 'err'
+  /** A run of the backup. */
+  | 'bak'
   | 'mail'
   | 'edge'
   | 'wh'

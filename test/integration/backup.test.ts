@@ -4,8 +4,9 @@ import os from 'node:os'
 import path from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { takeBackup, type BackupContext } from '../../control/operations/admin/backup.ts'
-import { restoreBackup } from '../../control/operations/admin/restore.ts'
+import { takeBackup, type BackupContext } from '../../control/plans/backups/backup.ts'
+import { inSnapshot, openBackupPlace } from '../../control/plans/backups/place.ts'
+import { restoreBackup } from '../../control/plans/backups/restore.ts'
 import { readHistory } from '../../control/ground/routing/queries.ts'
 import { createDirectoryBlobStore } from '../../shared/blobs/directory-store.ts'
 import { createSecrets } from '../../shared/secrets/secrets.ts'
@@ -51,9 +52,9 @@ test('every row of every table, and sequences that go on behind them', async () 
   for (const [table, row] of Object.entries(rows)) await from.sql`insert into ${from.sql(table)} ${from.sql(row)}`
   await from.sql`insert into audit_log (actor, action, subject) values ('operator', 'test', 'x')`
   await from.sql`insert into routes (host, record, revision) values ('a.drops.test', ${from.sql.json({ revision: 7 })}, 7)`
-  const directory = path.join(folder, 'backup')
-  await takeBackup(contextOf(from, 'from'), directory)
-  await restoreBackup(contextOf(to, 'to'), directory, undefined)
+  const place = openBackupPlace(path.join(folder, 'backup'), folder)
+  await takeBackup(contextOf(from, 'from'), place)
+  await restoreBackup(contextOf(to, 'to'), place, undefined)
 
   for (const table of Object.keys(rows)) {
     const read = ({ sql }: TestDatabase) => sql`select * from ${sql(table)}`
@@ -71,9 +72,10 @@ test('a damaged backup leaves the installation as it was', async () => {
   const empty = await createTestDatabase()
   try {
     const directory = path.join(folder, 'damaged')
-    const { path: snapshot } = await takeBackup(contextOf(from, 'from'), directory)
-    await writeFile(path.join(snapshot, 'tables', 'throttles.gz'), gzipSync('{"key":"k"}\n'))
-    await expect(restoreBackup(contextOf(empty, 'empty'), directory, undefined)).rejects.toThrow()
+    const place = openBackupPlace(directory, folder)
+    const { name } = await takeBackup(contextOf(from, 'from'), place)
+    await writeFile(path.join(directory, inSnapshot(name, 'tables/throttles.gz')), gzipSync('{"key":"k"}\n'))
+    await expect(restoreBackup(contextOf(empty, 'empty'), place, undefined)).rejects.toThrow()
     expect(await empty.sql`select name from certificates`).toHaveLength(0)
   } finally {
     await empty.close()

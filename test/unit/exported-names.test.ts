@@ -56,7 +56,6 @@ const SHARED_NAMES_BY_REASON: Readonly<Record<string, readonly string[]>> = {
     'TokenRow',
     'Tokens',
     'accountRoutes',
-    'blobsOf',
     'createTokens',
     'findTokenIdentity',
     'html',

@@ -3,7 +3,7 @@
  * An advisory lock makes it safe when two controls start at once.
  */
 import { readdir, readFile } from 'node:fs/promises'
-import { transaction, type Pool } from './sql.ts'
+import { transaction, type Pool, type Sql } from './sql.ts'
 
 const LOCK_ID = 7_316_001
 const FOLDER = new URL('./migrations/', import.meta.url)
@@ -30,4 +30,9 @@ function applyNext(pool: Pool, names: readonly string[]): Promise<string | undef
     await sql`insert into schema_migrations (name) values (${name})`
     return name
   })
+}
+
+export async function appliedMigrations(sql: Sql): Promise<string[]> {
+  const rows = await sql<{ name: string }[]>`select name from schema_migrations`
+  return rows.map((row) => row.name)
 }

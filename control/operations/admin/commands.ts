@@ -6,19 +6,9 @@ import { CURRENCIES } from '../../people/organisations/countries.ts'
 import { setUpStripe } from '../../plans/billing/setup.ts'
 import { changeRoutes } from '../../ground/routing/changes.ts'
 import type { Services } from '../../composition/services.ts'
-import { takeBackup, type BackupContext } from './backup.ts'
+import { contentCommands, said } from './content-commands.ts'
+import { options, required, UsageError, type Command, type OptionTable } from './command.ts'
 import { findAccount, makeStaff } from './queries.ts'
-import { RestoreRefused, restoreBackup } from './restore.ts'
-
-/** A mistake in how the command was called, shown with the help. */
-export class UsageError extends Error {}
-
-export interface Command {
-  readonly usage: string
-  readonly summary: string
-  /** Returns what is printed as JSON. */
-  run(services: Services, args: readonly string[]): Promise<unknown>
-}
 
 /** Recorded as the actor of what is done here. */
 const OPERATOR = { system: 'operator' } as const
@@ -120,7 +110,7 @@ const takedown: Command = {
 }
 
 const restore: Command = {
-  usage: 'restore <slug> | restore --backup <directory> [--snapshot <name>]',
+  usage: 'restore <slug> | restore --backup <directory or s3://…> [--snapshot <name>]',
   summary: 'undoes a takedown; or brings a backup back into an installation that is empty',
   async run(services, args) {
     const table = { backup: { type: 'string' }, snapshot: { type: 'string' } } as const
@@ -131,28 +121,8 @@ const restore: Command = {
 }
 
 async function restoreInstallation(services: Services, from: { backup?: string; snapshot?: string }): Promise<unknown> {
-  try {
-    const done = await restoreBackup(backupContext(services), required('--backup', from.backup), from.snapshot)
-    const published = await services.routing.republish({ newHistory: true })
-    return { restored: done.path, taken_at: done.takenAt, ...published }
-  } catch (error) {
-    throw error instanceof RestoreRefused ? new UsageError(error.message) : error
-  }
-}
-
-const backup: Command = {
-  usage: 'backup <directory>',
-  summary: 'copies everything of one moment: tables, content, certificates; again into the same directory: what is new',
-  async run(services, args) {
-    const [directory] = parseArgs({ args: [...args], allowPositionals: true, strict: true }).positionals
-    const done = await takeBackup(backupContext(services), required('<directory>', directory))
-    const rows = done.tables.reduce((sum, table) => sum + table.rows, 0)
-    return { snapshot: done.path, taken_at: done.takenAt, rows, blobs: done.blobs }
-  },
-}
-
-function backupContext({ sql, blobs, secrets, config, clock }: Services): BackupContext {
-  return { sql, blobs, secrets, dataDir: config.dataDir, sitesDomain: config.sitesDomain, now: clock.now() }
+  const done = await said(services.backups.restore(required('--backup', from.backup), from.snapshot))
+  return { ...done, ...(await services.routing.republish({ newHistory: true })) }
 }
 
 /** Its clock is already set to --now by main.ts: services read the time from their clock only. */
@@ -219,14 +189,14 @@ const stripeSetup: Command = {
   },
 }
 
-export const commands: ReadonlyMap<string, Command> = new Map([
+export const commands: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['create-account', createAccount],
   ['invite', invite],
   ['set-plan', setPlan],
   ['end-access', endAccess],
   ['takedown', takedown],
   ['restore', restore],
-  ['backup', backup],
+  ...contentCommands,
   ['run-lifecycle', runLifecycle],
   ['sweep', sweep],
   ['republish', republish],
@@ -251,17 +221,6 @@ function parseCount(name: string, text: string | undefined): number | undefined 
   if (text === 'all') return Number.POSITIVE_INFINITY
   if (!/^\d{1,9}$/.test(text)) throw new UsageError(`${name} must be a number, or "all".`)
   return Number(text)
-}
-
-function required(name: string, value: string | undefined): string {
-  if (value === undefined || value.trim() === '') throw new UsageError(`${name} is missing.`)
-  return value
-}
-
-type OptionTable = NonNullable<Parameters<typeof parseArgs>[0]>['options'] & {}
-
-function options<const Table extends OptionTable>(args: readonly string[], table: Table) {
-  return parseArgs({ args: [...args], options: table, strict: true }).values
 }
 
 function slugAnd<const Table extends OptionTable>(args: readonly string[], table: Table) {

@@ -14,7 +14,8 @@ import { keepFilesPrivate } from '../../../shared/running/private-files.ts'
 import { readControlConfig, type ControlConfig } from '../../ground/config.ts'
 import { DatabaseUnusable, reachDatabase } from '../../ground/database/reach.ts'
 import type { Services } from '../../composition/services.ts'
-import { commands, UsageError, type Command } from './commands.ts'
+import { UsageError, type Command } from './command.ts'
+import { commands } from './commands.ts'
 import { PLANS_USAGE, runPlansCommand } from './plans-command.ts'
 
 const CONNECT_TIMEOUT_MS = 3000
@@ -37,11 +38,10 @@ async function main(args: readonly string[]): Promise<number> {
   const command = commands.get(name)
   if (!command) throw new UsageError(`"${name}" is not a command.`)
   const { clock, rest: ownArguments } = takeClock(rest)
-  await runCommand(command, ownArguments, clock)
-  return 0
+  return runCommand(command, ownArguments, clock)
 }
 
-async function runCommand(command: Command, args: readonly string[], clock: Clock): Promise<void> {
+async function runCommand(command: Command, args: readonly string[], clock: Clock): Promise<number> {
   const config = readControlConfig(process.env)
   enableCompileCache(compileCacheDir(config.dataDir))
   // Imported now: most of the time of a command is spent on loading this.
@@ -56,6 +56,7 @@ async function runCommand(command: Command, args: readonly string[], clock: Cloc
     if ((result as { pending?: boolean }).pending) {
       process.stderr.write('No edge has confirmed the change yet; it will be served as soon as one can reach Redis.\n')
     }
+    return command.hasFailed?.(result) ? 1 : 0
   } finally {
     await services.close()
   }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { readControlConfig } from '../../ground/config.ts'
 import { parsePlanFile } from '../../ground/terms/plan-file.ts'
 import { plansAsFile } from '../../ground/terms/plans.ts'
-import { UsageError } from './commands.ts'
+import { UsageError } from './command.ts'
 
 export const PLANS_USAGE = `  plans show | plans check <file>
       prints the plans in force, as a file that PLANS_FILE can name; or says what is wrong with such a file`

@@ -35,11 +35,6 @@ export async function databaseFacts(sql: Sql): Promise<DatabaseFacts> {
   )
 }
 
-export async function appliedMigrations(sql: Sql): Promise<string[]> {
-  const rows = await sql<{ name: string }[]>`select name from schema_migrations`
-  return rows.map((row) => row.name)
-}
-
 class TakenBack extends Error {}
 
 /** Writes a little and takes it back: that the disk is full, or rights are missing, shows only then. */

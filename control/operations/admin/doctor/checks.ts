@@ -16,7 +16,8 @@ import { memoryOf } from './memory.ts'
 import { ok, problem, warning, type Check, type Finding } from './finding.ts'
 import { ownCertificateFindings } from './own-certificates.ts'
 import { outboxBacklog } from '../../../ground/routing/outbox.ts'
-import { appliedMigrations, databaseFacts, probeWriting } from '../queries.ts'
+import { databaseFacts, probeWriting } from '../queries.ts'
+import { appliedMigrations } from '../../../ground/database/migrate.ts'
 
 const MIN_NODE: readonly number[] = [26, 10, 0]
 const LOW_DISK_BYTES = 2_000_000_000

@@ -2,46 +2,47 @@
  * Brings a backup back into an installation that runs and is empty. Content first, then all tables in one transaction,
  * then the caller publishes the routing table as a new history: whatever fails before the commit leaves the installation empty.
  */
-import { createReadStream } from 'node:fs'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { text } from 'node:stream/consumers'
 import { createGunzip } from 'node:zlib'
 import { z } from 'zod'
 import { transaction, type Sql } from '../../ground/database/sql.ts'
+import { appliedMigrations } from '../../ground/database/migrate.ts'
 import {
-  blobsOf,
   CA_CONTEXT,
   copyBlobs,
   findSnapshot,
   keyFingerprint,
   type BackupContext,
   type BackupFacts,
+  type Snapshot,
 } from './backup.ts'
-import { countRows, insertRows, isEmptyInstallation, keptBlobs, PAGE_ROWS, setSequence } from './backup-queries.ts'
-import { appliedMigrations } from './queries.ts'
+import { inSnapshot, type BackupPlace } from './place.ts'
+import { countRows, insertRows, isEmptyInstallation, keptBlobs, PAGE_ROWS, setSequence } from './queries.ts'
 
 /** A backup that cannot be restored here, and why. */
 export class RestoreRefused extends Error {}
 
 export async function restoreBackup(
   context: BackupContext,
-  directory: string,
+  place: BackupPlace,
   name: string | undefined,
-): Promise<BackupFacts & { path: string }> {
-  const found = await findSnapshot(directory, name)
-  if (!found) throw new RestoreRefused(`There is no complete backup in ${directory}.`)
-  const { folder, facts } = found
+): Promise<Snapshot> {
+  const found = await findSnapshot(place, name)
+  if (!found) throw new RestoreRefused(`There is no complete backup in ${place.description}.`)
+  const { facts } = found
   await refuseUnlessFit(context, facts)
   await transaction(context.sql, async (sql) => {
     await sql`set local statement_timeout = 0`
     await sql`set local idle_in_transaction_session_timeout = 0`
-    for (const { name: table, rows } of facts.tables) await fillTable(sql, folder, table, rows)
+    for (const { name: table, rows } of facts.tables) await fillTable(sql, place, found.name, table, rows)
     for (const sequence of facts.sequences) await setSequence(sql, sequence)
     // What is committed can be served: the content is there first.
-    await copyBlobs(keptBlobs(sql), blobsOf(directory), context.blobs)
+    await copyBlobs(keptBlobs(sql), place.blobs, context.blobs)
   })
-  await restoreCa(context, folder)
-  return { ...facts, path: folder }
+  await restoreCa(context, place, found.name)
+  return found
 }
 
 async function refuseUnlessFit({ sql, secrets, sitesDomain }: BackupContext, facts: BackupFacts): Promise<void> {
@@ -63,11 +64,11 @@ async function refuseUnlessFit({ sql, secrets, sitesDomain }: BackupContext, fac
     throw new RestoreRefused('This installation is not empty. Restore into a new DATA_DIR, or a new database.')
 }
 
-async function fillTable(sql: Sql, folder: string, table: string, rows: number): Promise<void> {
+async function fillTable(sql: Sql, place: BackupPlace, snapshot: string, table: string, rows: number): Promise<void> {
   // A new installation may hold a row or two of its own (counters); the backup's count.
   await sql`delete from ${sql(table)}`
   let lines: string[] = []
-  for await (const line of linesOf(path.join(folder, 'tables', `${table}.gz`))) {
+  for await (const line of linesIn(place, inSnapshot(snapshot, `tables/${table}.gz`))) {
     if (lines.push(line) < PAGE_ROWS) continue
     await insertRows(sql, table, lines)
     lines = []
@@ -77,10 +78,12 @@ async function fillTable(sql: Sql, folder: string, table: string, rows: number):
   if (filled !== rows) throw new Error(`${table} has ${filled} rows where the backup says ${rows}`)
 }
 
-async function* linesOf(file: string): AsyncGenerator<string> {
+/** Lines of a compressed file; one that is missing or damaged is an error. */
+export async function* linesIn(place: BackupPlace, name: string): AsyncGenerator<string> {
+  const file = await place.read(name)
+  if (!file) throw new Error(`the backup has no ${name}`)
   let rest = ''
-  // Composed, so that a missing or damaged file is an error here.
-  for await (const chunk of createReadStream(file).compose(createGunzip()).setEncoding('utf8')) {
+  for await (const chunk of file.compose(createGunzip()).setEncoding('utf8')) {
     const lines = (rest + (chunk as string)).split('\n')
     rest = lines.pop() ?? ''
     yield* lines
@@ -89,14 +92,13 @@ async function* linesOf(file: string): AsyncGenerator<string> {
 }
 
 /** Edges that started before keep their own authority until they are started again. */
-async function restoreCa({ dataDir, secrets }: BackupContext, folder: string): Promise<void> {
-  const sealed = await readFile(path.join(folder, 'ca.sealed'), 'utf8').catch(() => undefined)
-  if (sealed === undefined) return
-  const files = z.record(z.string(), z.string()).parse(JSON.parse(secrets.open(sealed, CA_CONTEXT).toString()))
+async function restoreCa({ dataDir, secrets }: BackupContext, place: BackupPlace, snapshot: string): Promise<void> {
+  const file = await place.read(inSnapshot(snapshot, 'ca.sealed'))
+  if (file === undefined) return
+  const opened = secrets.open(await text(file), CA_CONTEXT).toString()
+  const files = z.record(z.string(), z.string()).parse(JSON.parse(opened))
   await mkdir(path.join(dataDir, 'ca'), { recursive: true })
-  for (const [name, text] of Object.entries(files)) {
-    await writeFile(path.join(dataDir, 'ca', path.basename(name)), text, {
-      mode: 0o600,
-    })
+  for (const [name, contents] of Object.entries(files)) {
+    await writeFile(path.join(dataDir, 'ca', path.basename(name)), contents, { mode: 0o600 })
   }
 }

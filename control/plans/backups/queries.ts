@@ -1,11 +1,14 @@
 /** What backing up and restoring ask of Postgres, table by table. */
 import { one, type Sql } from '../../ground/database/sql.ts'
+import type { BackupRun } from './rules.ts'
+
+const BACKUP_LOCK_ID = 7_316_010
 
 /**
  * Left out: which migrations ran is compared, not copied; what waits for Redis is published whole after a restore;
- * uploads that were under way are begun again by their callers.
+ * uploads that were under way are begun again by their callers; when backups were taken is of this installation.
  */
-const NOT_COPIED = ['schema_migrations', 'outbox', 'uploads', 'upload_blobs']
+const NOT_COPIED = ['schema_migrations', 'outbox', 'uploads', 'upload_blobs', 'backups']
 
 /** Rows in one round trip. */
 export const PAGE_ROWS = 500
@@ -89,4 +92,56 @@ export async function isEmptyInstallation(sql: Sql): Promise<boolean> {
       select exists (select from users) or exists (select from sites) or exists (select from certificates) as found`,
   )
   return !found
+}
+
+/** Whoever wants to begin a backup waits here until the other one has begun, or has not. */
+export async function lockBackups(sql: Sql): Promise<void> {
+  await sql`select pg_advisory_xact_lock(${BACKUP_LOCK_ID})`
+}
+
+export async function lastBackup(sql: Sql, { good }: { good: boolean }): Promise<BackupRun | undefined> {
+  const [row] = await sql<BackupRun[]>`
+    select started_at, alive_at, ended_at, error from backups
+    where ${good ? sql`ended_at is not null and error is null` : sql`true`} order by started_at desc limit 1`
+  return row
+}
+
+export async function insertBackup(sql: Sql, id: string, now: Date): Promise<void> {
+  await sql`insert into backups (id, started_at, alive_at) values (${id}, ${now}, ${now})`
+}
+
+export async function noteAlive(sql: Sql, id: string, now: Date): Promise<void> {
+  await sql`update backups set alive_at = ${now} where id = ${id}`
+}
+
+export async function endBackup(
+  sql: Sql,
+  id: string,
+  now: Date,
+  outcome: { snapshot: string; rows: number; blobs: number } | { error: string },
+): Promise<void> {
+  await sql`update backups set ended_at = ${now}, ${sql(outcome)} where id = ${id}`
+}
+
+export async function deleteOldRuns(sql: Sql, before: Date): Promise<void> {
+  await sql`delete from backups where started_at < ${before}`
+}
+
+/** What a person wants to know of a restored installation. */
+export async function countRestored(sql: Sql): Promise<{ live_drops: number; accounts: number }> {
+  return one(
+    await sql<{ live_drops: number; accounts: number }[]>`
+      select (select count(*) from sites where deleted_at is null and live_version_id is not null) as live_drops,
+        (select count(*) from users) as accounts`,
+  )
+}
+
+const MAX_NAMED_DROPS = 5
+
+/** Slugs of drops whose kept versions hold this content. */
+export async function dropsWith(sql: Sql, hash: string): Promise<string[]> {
+  const rows = await sql<{ slug: string }[]>`
+    select distinct s.slug from site_blobs b join sites s on s.id = b.site_id
+    where b.hash = ${hash} and s.deleted_at is null order by s.slug limit ${MAX_NAMED_DROPS}`
+  return rows.map(({ slug }) => slug)
 }

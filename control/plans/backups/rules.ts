@@ -1,0 +1,53 @@
+/** Decisions about backups: no I/O, no clock. */
+import { HOUR_MS, MINUTE_MS } from '../../../shared/running/clock.ts'
+
+/** A control that takes a backup says this often that it lives; one that has not for longer than STALE_MS has died. */
+export const SIGN_OF_LIFE_MS = 20_000
+const STALE_MS = 2 * MINUTE_MS
+/** After a failure there is another try, this much later at most. */
+const MAX_RETRY_MS = HOUR_MS
+/** However old they are, so many snapshots stay: a service that could not take backups for long loses none. */
+const MIN_SNAPSHOTS = 2
+
+export interface BackupRun {
+  readonly started_at: Date
+  readonly alive_at: Date
+  readonly ended_at: Date | null
+  readonly error: string | null
+}
+
+/** Is it time for a backup? `last` is the newest run of any control, `lastGood` the newest that succeeded. */
+export function isBackupDue(
+  last: BackupRun | undefined,
+  lastGood: BackupRun | undefined,
+  everyMs: number,
+  nowMs: number,
+): boolean {
+  if (last && last.ended_at === null && nowMs - last.alive_at.getTime() < STALE_MS) return false
+  const isOverdue = lastGood === undefined || nowMs - lastGood.started_at.getTime() >= everyMs
+  const failedAt = last?.error == null ? undefined : last.ended_at?.getTime()
+  return isOverdue && (failedAt === undefined || nowMs - failedAt >= Math.min(MAX_RETRY_MS, everyMs / 10))
+}
+
+/** `2026-11-17T14-20-00.000Z` → its time; undefined for what is not a snapshot of ours. */
+export function snapshotTime(name: string): number | undefined {
+  const ms = Date.parse(name.replace(/T(\d{2})-(\d{2})-/, 'T$1:$2:'))
+  return Number.isNaN(ms) ? undefined : ms
+}
+
+export function snapshotName(nowMs: number): string {
+  return new Date(nowMs).toISOString().replaceAll(':', '-')
+}
+
+/** Those that are older than they are kept for, but never the newest ones, nor what bears another name. */
+export function expiredSnapshots(names: readonly string[], keepMs: number, nowMs: number): string[] {
+  const timed = names.flatMap((name) => {
+    const at = snapshotTime(name)
+    return at === undefined ? [] : [{ name, at }]
+  })
+  const newestFirst = timed.toSorted((a, b) => b.at - a.at)
+  return newestFirst
+    .slice(MIN_SNAPSHOTS)
+    .filter(({ at }) => nowMs - at > keepMs)
+    .map(({ name }) => name)
+}
