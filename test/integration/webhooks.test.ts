@@ -28,8 +28,10 @@ let url: string
 let movedMs = 0
 const clock = { now: () => systemClock.now() + movedMs }
 const received: Received[] = []
+/** Messages whose sender did not wait for the answer. */
+const abandoned: Received[] = []
 /** What the receiver answers to a message; 200 unless told otherwise. */
-let answerTo: (message: Received) => number = () => 200
+let answerTo: (message: Received) => number | Promise<number> = () => 200
 
 beforeAll(async () => {
   folder = await mkdtemp(path.join(os.tmpdir(), 'dropway-test-webhooks-'))
@@ -37,11 +39,12 @@ beforeAll(async () => {
   const { cert, key } = ca.mint(['localhost'])
   tls.setDefaultCACertificates([...tls.getCACertificates('default'), ca.rootPem])
   receiver = https.createServer({ cert, key }, (request, response) => {
-    void text(request).then((body) => {
+    void text(request).then(async (body) => {
       const headers = request.headers as Record<string, string>
       const message = { id: headers['webhook-id']!, type: JSON.parse(body).type as string, headers, body }
-      const status = answerTo(message)
       received.push(message)
+      response.once('close', () => response.writableFinished || abandoned.push(message))
+      const status = await answerTo(message)
       response.writeHead(status, status === 302 ? { location: `${url}/elsewhere` } : {}).end(`answer ${status}`)
     })
   })
@@ -136,6 +139,24 @@ test('a failure holds back its own drop and hook only, and is tried again after 
   const ids = received.filter(({ body }) => body.includes(site.id)).map(({ id }) => id)
   expect(new Set(ids.slice(0, -1)).size).toBe(1)
   expect(new Set(ids).size).toBe(2)
+})
+
+test('a receiver that does not answer holds back nobody else', async () => {
+  const [slow, quick] = [await newHook(), await newHook()]
+  const released = Promise.withResolvers<number>()
+  const slowSite = await world.publishPage(slow.actor, 'one', 'slow-receiver')
+  answerTo = ({ body }) => (body.includes(slowSite.site.id) ? released.promise : 200)
+  const courier = world.services.webhookCourier
+  courier.start()
+  try {
+    await expect.poll(() => received.map(({ body }) => body.includes(slowSite.site.id))).toEqual([true])
+    const { site } = await world.publishPage(quick.actor, 'one', 'quick-receiver')
+    await expect.poll(() => received.filter(({ body }) => body.includes(site.id))).toHaveLength(1)
+    expect(abandoned).toEqual([])
+  } finally {
+    released.resolve(200)
+    await courier.stop()
+  }
 })
 
 test('a redirect is a failure and is not followed', async () => {

@@ -57,44 +57,51 @@ interface CourierDependencies {
 export function createWebhookCourier(deps: CourierDependencies): WebhookCourier {
   const { sql, clock, log } = deps
   const underWay = new Map<string, number>()
+  const carrying = new Set<Promise<void>>()
   let stopping: AbortController | undefined
   let loop: Promise<void> = Promise.resolve()
   let wake: () => void = () => {}
 
-  async function carryNext(): Promise<boolean> {
-    const busy = [...underWay].filter(([, count]) => count >= MAX_UNDER_WAY_EACH).map(([id]) => id)
-    const now = clock.now()
-    const message = await queries.claimDelivery(sql, new Date(now), new Date(now + CLAIM_MS), busy)
-    if (!message) return false
+  function begin(message: queries.DeliveryRow): void {
     underWay.set(message.webhook_id, (underWay.get(message.webhook_id) ?? 0) + 1)
-    try {
-      await carry(deps, message)
-    } finally {
-      const left = (underWay.get(message.webhook_id) ?? 1) - 1
-      if (left > 0) underWay.set(message.webhook_id, left)
-      else underWay.delete(message.webhook_id)
-    }
-    return true
+    const carried = carry(deps, message)
+      .catch((error: unknown) => log.warn({ err: error }, 'what came of a message to a webhook could not be noted'))
+      .finally(() => {
+        carrying.delete(carried)
+        const left = (underWay.get(message.webhook_id) ?? 1) - 1
+        if (left > 0) underWay.set(message.webhook_id, left)
+        else underWay.delete(message.webhook_id)
+        // The next message of its drop may be due.
+        wake()
+      })
+    carrying.add(carried)
   }
 
-  async function drain(): Promise<number> {
-    let count = 0
-    while (!stopping?.signal.aborted && (await carryNext())) count++
-    return count
+  /** Claims what is due, one after the other, and waits for none of it: a slow receiver holds nobody else up. */
+  async function sendOut(): Promise<number> {
+    for (let count = 0; ; count++) {
+      if (stopping?.signal.aborted || carrying.size >= MAX_UNDER_WAY) return count
+      const busy = [...underWay].filter(([, each]) => each >= MAX_UNDER_WAY_EACH).map(([id]) => id)
+      const now = clock.now()
+      const message = await queries.claimDelivery(sql, new Date(now), new Date(now + CLAIM_MS), busy)
+      if (!message) return count
+      begin(message)
+    }
   }
 
   async function deliverDue(): Promise<number> {
-    const counts = await Promise.all(Array.from({ length: MAX_UNDER_WAY }, drain))
-    return counts.reduce((sum, count) => sum + count, 0)
+    for (let count = 0; ; ) {
+      count += await sendOut()
+      if (carrying.size === 0) return count
+      await Promise.race(carrying)
+    }
   }
 
   async function run(signal: AbortSignal): Promise<void> {
     const listening = isBehindPooler(sql) ? undefined : listen()
     while (!signal.aborted) {
       const woken = new Promise<void>((resolve) => (wake = resolve))
-      await deliverDue().catch((error: unknown) =>
-        log.warn({ err: error }, 'the messages to webhooks could not be read'),
-      )
+      await sendOut().catch((error: unknown) => log.warn({ err: error }, 'the messages to webhooks could not be read'))
       const pause = new AbortController()
       await Promise.race([
         woken,
@@ -102,6 +109,7 @@ export function createWebhookCourier(deps: CourierDependencies): WebhookCourier 
       ])
       pause.abort()
     }
+    await Promise.all(carrying)
     await (await listening)?.unlisten().catch(() => {})
   }
 
@@ -122,7 +130,7 @@ export function createWebhookCourier(deps: CourierDependencies): WebhookCourier 
     },
     sweep: () => queries.deleteSettledDeliveries(sql, new Date(clock.now() - KEEP_SETTLED_MS)),
     start() {
-      if (stopping && !stopping.signal.aborted) return
+      if (stopping) return
       stopping = new AbortController()
       loop = run(stopping.signal)
     },
@@ -130,6 +138,7 @@ export function createWebhookCourier(deps: CourierDependencies): WebhookCourier 
       stopping?.abort()
       wake()
       await loop
+      stopping = undefined
     },
   }
 }
