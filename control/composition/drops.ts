@@ -89,7 +89,7 @@ export function composeDrops(ground: Ground): Drops {
     sitesDomain: config.sitesDomain,
     lifetimes: config,
     now: () => clock.now(),
-    domainRoutes: domains.routesOf,
+    lockDomainRoutes: domains.lockRoutes,
     previewLabels: (siteId, number) => previewLabelOf(secrets, siteId, number),
   })
   const keptFiles = createKeptFiles({

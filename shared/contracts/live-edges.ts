@@ -87,7 +87,11 @@ function decodeEdgeState(text: string): NonNullable<LiveEdge['state']> & { reado
 
 /** The edges that are alive. One that has gone does not count: its key has expired. */
 export async function liveEdges(redis: EdgeRegistry): Promise<LiveEdge[]> {
-  const ids = await redis.smembers(keys.edges)
+  return edgesNamed(redis, await redis.smembers(keys.edges))
+}
+
+/** Those of these that are alive. */
+export async function edgesNamed(redis: EdgeRegistry, ids: readonly string[]): Promise<LiveEdge[]> {
   if (ids.length === 0) return []
   const values = await redis.mget(ids.flatMap((id) => [keys.edge(id), keys.edgeState(id)]))
   return ids.flatMap((id, index) => {

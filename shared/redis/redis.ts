@@ -49,7 +49,9 @@ function duplicate(
   connection: Redis | Cluster,
   timeouts: { commandTimeout: number; socketTimeout: number },
 ): Redis | Cluster {
-  if (!(connection instanceof Cluster)) return connection.duplicate({ ...timeouts, enableOfflineQueue: true })
+  // A command that blocks, or watches, goes out by itself.
+  const own = { enableOfflineQueue: true, enableAutoPipelining: false }
+  if (!(connection instanceof Cluster)) return connection.duplicate({ ...timeouts, ...own })
   const redisOptions = { ...connection.options.redisOptions, ...timeouts }
-  return connection.duplicate([], { enableOfflineQueue: true, redisOptions })
+  return connection.duplicate([], { ...own, redisOptions })
 }

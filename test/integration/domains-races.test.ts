@@ -49,7 +49,7 @@ beforeAll(async () => {
     lifetimes: { anonymousLifetimeMs: 1, freeIdleLifetimeMs: 1 },
     now: () => systemClock.now(),
     previewLabels: () => '1-aaaaaaaaaaaa',
-    domainRoutes: domains.routesOf,
+    lockDomainRoutes: domains.lockRoutes,
   })
 })
 afterAll(async () => {

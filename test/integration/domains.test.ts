@@ -337,8 +337,8 @@ describe('from name to certificate', () => {
     await expect.poll(() => redis.hget(keys.certificates, 'a.removed.test'), soon).toBeNull()
     await expect(domains.get(actor, siteId, 'a.removed.test')).rejects.toMatchObject({ status: 404 })
 
-    const { changes } = await changeRoutes(database.sql, (tx) =>
-      domains.routesOf(tx, { id: siteId, slug: 'x', deleted_at: new Date() }),
+    const { changes } = await changeRoutes(database.sql, async (tx) =>
+      (await domains.lockRoutes(tx, siteId))({ slug: 'x', deleted_at: new Date() }),
     )
     await routing.propagate(changes)
     expect(await routeOf('b.removed.test')).toMatchObject({ kind: 'none' })

@@ -29,7 +29,7 @@ beforeAll(async () => {
   oauth = createOAuth({
     ...fixture,
     baseUrl: BASE_URL,
-    limiter: { consume: async () => {} },
+    limiter: { consume: async () => {}, consumeAll: async () => {} },
     async fetchDocument(url) {
       fetched.push(url)
       const text = documents.get(url)

@@ -63,7 +63,28 @@ async function expectSliding(limiter: RateLimiter): Promise<void> {
   expect((await attempt(limiter, key, 5)).admitted).toBe(3)
 }
 
+/** A network that is full costs the browser behind it nothing. */
+async function expectAllOrNone(limiter: RateLimiter): Promise<void> {
+  now = START_MS
+  const [network, browser] = [randomUUID(), randomUUID()]
+  const both = [
+    { name: 'network', key: network, limit },
+    { name: 'browser', key: browser, limit },
+  ]
+  for (let use = 0; use < 2; use++) await limiter.consume('network', network, limit)
+  await limiter.consumeAll(both)
+  for (let use = 0; use < 5; use++)
+    await expect(limiter.consumeAll(both)).rejects.toMatchObject({ code: 'rate_limited' })
+  // One of three is used.
+  for (let use = 0; use < 2; use++) await limiter.consume('browser', browser, limit)
+  await expect(limiter.consume('browser', browser, limit)).rejects.toMatchObject({ code: 'rate_limited' })
+}
+
 describe('with Redis', () => {
+  test('of several limits all are used or none', async () => {
+    await expectAllOrNone(createRateLimiter({ redis: await connect(server.url), clock }))
+  })
+
   test('the window slides, and a caller who waits as long as told is admitted', async () => {
     await expectSliding(createRateLimiter({ redis: await connect(server.url), clock }))
   })
@@ -106,6 +127,7 @@ describe('without Redis each process counts for itself', () => {
   test('when it was never there', async () => {
     const redis = clientOf(path.join(os.tmpdir(), `${randomUUID()}.sock`))
     await expectSliding(createRateLimiter({ redis, clock }))
+    await expectAllOrNone(createRateLimiter({ redis, clock }))
   })
 
   test('while it is frozen, and together again afterwards', async () => {

@@ -4,7 +4,12 @@
  */
 import { revisionFloor } from '../../shared/contracts/history.ts'
 import { encodeRouteRecord, type RouteRecord } from '../../shared/contracts/route-record.ts'
-import type { OutboxRow, Publication, PublicationStore } from '../../control/ground/routing/publication.ts'
+import type {
+  DatabaseHistory,
+  OutboxRow,
+  Publication,
+  PublicationStore,
+} from '../../control/ground/routing/publication.ts'
 import type { Process, World } from './world.ts'
 
 export interface Row {
@@ -161,12 +166,8 @@ export class SimulatedPostgres {
     const table = Promise.withResolvers<void>()
     const read = (): State => draft ?? this.state
     const query = (): Promise<void> => this.#query(process, incarnation)
-    const publication: Publication = {
-      history: async () => {
-        await query()
-        const { ordinal, id, life, removed } = read().history
-        return { ordinal, id, ofThisLife: life === this.life, removedUnknown: removed }
-      },
+    const publicationOf = (history: DatabaseHistory): Publication => ({
+      history,
       beginHistory: async ({ ordinal, id }) => {
         await query()
         const before = this.#tableLock
@@ -227,10 +228,11 @@ export class SimulatedPostgres {
           state.history = { ...state.history, removed: state.history.removed + hosts.length }
         })
       },
-    }
+    })
     try {
       await query()
-      const result = await work(publication)
+      const { ordinal, id, life, removed } = read().history
+      const result = await work(publicationOf({ ordinal, id, ofThisLife: life === this.life, removedUnknown: removed }))
       await query()
       if (draft || deferred.length > 0) this.#remember()
       if (draft) this.state = draft

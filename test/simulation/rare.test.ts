@@ -107,7 +107,11 @@ test('an acknowledgement in another life of Redis does not count', async () => {
     eval: async () => 'master_replid:second',
   }
   const { reached } = createAcknowledgements(redis, world.timersOf({ name: 'control', alive: true }))
-  const outcomeIn = (life: string) => reached({ position: '8-0', epoch, life, hosts: new Set(['a']) }, 1000)
+  async function outcomeIn(life: string): Promise<unknown> {
+    const outcome = reached({ position: '8-0', epoch, life, hosts: new Set(['a']) }, world.now + 1000)
+    await world.run(world.now + 100)
+    return outcome
+  }
   expect(await outcomeIn('first')).toEqual({ kind: 'superseded' })
   expect(await outcomeIn('second')).toEqual({ kind: 'reached' })
 })

@@ -45,7 +45,7 @@ export async function createBillingFixture({ configured = true } = {}) {
     lifetimes: config,
     now: clock.now,
     previewLabels: () => '1-aaaaaaaaaaaa',
-    domainRoutes: async () => [],
+    lockDomainRoutes: async () => async () => [],
   })
   // Nothing is published here.
   const keptFiles = { refit: async () => {}, endNextDue: async () => undefined, countDue: async () => 0 }

@@ -224,9 +224,11 @@ function createAdmission({
     async admit(publisher: Publisher): Promise<void> {
       if (!config.allowsAnonymous) throw errors.anonymousOff()
       const network = limitKeyOfIp(publisher.ip)
-      const window = { windowSeconds: HOUR_MS / 1000 }
-      await limiter.consume('anonymous-ip', network, { points: config.anonymousPerHour, ...window })
-      await limiter.consume('anonymous-browser', publisher.anonymousId, { points: config.anonymousPerHour, ...window })
+      const limit = { points: config.anonymousPerHour, windowSeconds: HOUR_MS / 1000 }
+      await limiter.consumeAll([
+        { name: 'anonymous-ip', key: network, limit },
+        { name: 'anonymous-browser', key: publisher.anonymousId, limit },
+      ])
       await storage.requireRoom(sql, storage.networkOf(publisher.ip))
       const now = clock.now()
       const { verdict, waitMs, challenge, spends } = botCheck.check(

@@ -74,8 +74,11 @@ export interface Domains {
   /** What the log told while no control listened. */
   catchUp(): Promise<void>
   mirror: Mirror
-  /** Routes of a locked site's domains, for `refreshRoutes`. A site that is gone gives its domains up. */
-  routesOf(tx: RoutingTransaction, site: { id: string; slug: string; deleted_at: Date | null }): Promise<NewRoute[]>
+  /** Locks the domains of a locked site; their routes, for `refreshRoutes`. A site that is gone gives its domains up. */
+  lockRoutes(
+    tx: RoutingTransaction,
+    siteId: string,
+  ): Promise<(site: { slug: string; deleted_at: Date | null }) => Promise<NewRoute[]>>
   /** Fills an empty Redis with what the edges had put there; what is there already is newer. */
   republishCertificates(target: Redis): Promise<void>
   /**
@@ -234,13 +237,13 @@ function createUpkeep({ sql, checks, mirror, config, now }: UpkeepDependencies):
       for (const name of await mirror.catchUp()) await checks.arrived(name)
     },
 
-    async routesOf(tx, site) {
-      if (site.deleted_at) {
-        for (const row of await queries.listDomains(tx, site.id)) await release(tx, row, now())
+    async lockRoutes(tx, siteId) {
+      const rows = await queries.lockDomains(tx, siteId)
+      return async (site) => {
+        if (!site.deleted_at) return rules.routesOfDomains(rows, siteHost(site.slug, config.sitesDomain))
+        for (const row of rows) await release(tx, row, now())
         return []
       }
-      const rows = await queries.lockDomains(tx, site.id)
-      return rules.routesOfDomains(rows, siteHost(site.slug, config.sitesDomain))
     },
 
     republishCertificates: mirror.republish,

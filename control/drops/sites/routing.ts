@@ -4,7 +4,7 @@
  */
 import { inOrder, type Sql } from '../../ground/database/sql.ts'
 import type { RoutingTransaction } from '../../ground/routing/changes.ts'
-import { setRoute, toldRouteOf, type NewRoute, type ToldRoute } from '../../ground/routing/outbox.ts'
+import { setRoutes, toldRouteOf, type NewRoute, type ToldRoute } from '../../ground/routing/outbox.ts'
 import { tellWebhooks } from '../../ground/routing/webhook-outbox.ts'
 import type { SiteRoute } from '../../../shared/contracts/route-record.ts'
 import { isShortenedPreview, previewHost, siteHost } from '../../../shared/http/hosts.ts'
@@ -15,8 +15,11 @@ import { endedAdmissions } from '../viewers/lists.ts'
 import { findSite, lockSite, retainedVersions, retireSlugs, setClock, slugsOf } from './queries.ts'
 import { clockOf, eventsOf, redirectRouteOf, siteRouteOf, sortSlugs, type Lifetimes, type SiteFacts } from './rules.ts'
 
-/** Routes of a site's custom domains; handed in by the domains capability. */
-export type DomainRoutes = (tx: RoutingTransaction, site: SiteFacts) => Promise<NewRoute[]>
+/** Locks a site's custom domains, in one statement, and tells their routes; handed in by the domains capability. */
+export type LockDomainRoutes = (
+  tx: RoutingTransaction,
+  siteId: string,
+) => Promise<(site: SiteFacts) => Promise<NewRoute[]>>
 
 /** Labels of previews by version: the part of an address that no one guesses. */
 export type PreviewLabels = (siteId: string, versionNumber: number) => string
@@ -27,14 +30,14 @@ export function createRefreshRoutes({
   sitesDomain,
   lifetimes,
   now,
-  domainRoutes,
+  lockDomainRoutes,
   previewLabels,
 }: {
   sitesDomain: string
   previewLabels: PreviewLabels
   lifetimes: Lifetimes
   now: () => number
-  domainRoutes: DomainRoutes
+  lockDomainRoutes: LockDomainRoutes
 }): RefreshRoutes {
   async function setClockOf(sql: Sql, site: SiteFacts): Promise<SiteFacts> {
     if (site.deleted_at) return site
@@ -69,28 +72,29 @@ export function createRefreshRoutes({
 
   return async (tx, siteId) => {
     // A change that waited for another writes what that one left behind, not what was there before it.
-    const [, found, retained, held, named] = await inOrder(
+    const [, found, retained, held, named, told, domainRoutesOf] = await inOrder(
       () => lockSite(tx, siteId),
       () => findSite(tx, siteId),
       () => retainedVersions(tx, siteId),
       () => slugsOf(tx, siteId),
       () => listPreviews(tx, siteId),
+      () => toldRouteOf(tx, siteId, sitesDomain),
+      () => lockDomainRoutes(tx, siteId),
     )
     if (!found) return
-    const hosts = held.map(({ slug }) => siteHost(slug, sitesDomain))
-    const told = await toldRouteOf(tx, siteId, hosts)
     const site = await endKeptOf(tx, await setClockOf(tx, found), told)
     const isShared = accessModeOf(site) === 'viewers' && site.deleted_at === null
     const ended = isShared ? await endedAdmissions(tx, siteId, new Date(now())) : []
     const record = siteRouteOf(site, retained, sitesDomain, now(), { ended, named })
     const slugs = sortSlugs(held, site.deleted_at !== null, now())
     for (const type of eventsOf(told, record)) await tellWebhooks(tx, { type, siteId, at: new Date(now()) })
-    for (const slug of slugs.serving) await setRoute(tx, { ...record, host: siteHost(slug, sitesDomain) })
-    for (const route of shortenedPreviews(site, record)) await setRoute(tx, route)
-    for (const slug of slugs.redirecting) await setRoute(tx, redirectRouteOf(slug, site, sitesDomain))
-    if (slugs.retired.length > 0)
-      for (const slug of await retireSlugs(tx, siteId, slugs.retired))
-        await setRoute(tx, { kind: 'none', host: siteHost(slug, sitesDomain) })
-    for (const route of await domainRoutes(tx, site)) await setRoute(tx, route)
+    const retired = slugs.retired.length === 0 ? [] : await retireSlugs(tx, siteId, slugs.retired)
+    await setRoutes(tx, [
+      ...slugs.serving.map((slug) => ({ ...record, host: siteHost(slug, sitesDomain) })),
+      ...shortenedPreviews(site, record),
+      ...slugs.redirecting.map((slug) => redirectRouteOf(slug, site, sitesDomain)),
+      ...retired.map((slug) => ({ kind: 'none', host: siteHost(slug, sitesDomain) }) as const),
+      ...(await domainRoutesOf(site)),
+    ])
   }
 }

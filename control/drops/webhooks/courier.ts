@@ -90,7 +90,7 @@ export function createWebhookCourier(deps: CourierDependencies): WebhookCourier 
   }
 
   async function deliverDue(): Promise<number> {
-    for (let count = 0; ; ) {
+    for (let count = 0; ;) {
       count += await sendOut()
       if (carrying.size === 0) return count
       await Promise.race(carrying)

@@ -1,5 +1,4 @@
 /** Postgres. `Sql` is a pool or a transaction: query functions take it first, so that either passes through. */
-import { setImmediate } from 'node:timers/promises'
 import postgres from 'postgres'
 import { MINUTE_MS } from '../../../shared/running/clock.ts'
 import { arrayTypes } from './array-types.ts'
@@ -163,8 +162,8 @@ export async function inOrder<const Steps extends readonly (() => PromiseLike<un
     // The others fail with it; the caller hears of it below.
     answer.catch(() => {})
     answers.push(answer)
-    // A query is sent a few microtasks after it was asked for.
-    await setImmediate()
+    // A query is handed over a few microtasks after it was asked for; what is handed over before I/O is one packet.
+    await new Promise<void>((resolve) => process.nextTick(resolve))
   }
   return (await Promise.all(answers)) as { -readonly [Step in keyof Steps]: Awaited<ReturnType<Steps[Step]>> }
 }

@@ -6,7 +6,7 @@
  */
 import { decodeHistory, encodeHistory } from '../../../shared/contracts/history.ts'
 import { keys } from '../../../shared/redis/keys.ts'
-import { liveEdges, STILL_READING, type EdgeRegistry, type LiveEdge } from '../../../shared/contracts/live-edges.ts'
+import { edgesNamed, STILL_READING, type EdgeRegistry, type LiveEdge } from '../../../shared/contracts/live-edges.ts'
 import type { RedisCommands } from '../../../shared/redis/commands.ts'
 import { compareStreamIds } from '../../../shared/redis/stream.ts'
 import type { Timers } from '../../../shared/running/timers.ts'
@@ -43,6 +43,8 @@ interface Edges {
   readonly epoch: string | null
   /** Whose history may write. It changes before the epoch does. */
   readonly writer: string | null
+  /** The life of Redis in which all of this was read. */
+  readonly life: string
   readonly live: readonly LiveEdge[]
 }
 
@@ -53,41 +55,45 @@ export function createAcknowledgements(
 ): Acknowledgements {
   const waiting = new Set<Waiter>()
   let polling = false
+  /** Who was there at the last look, so that everything is asked for in one turn. */
+  let known: readonly string[] = []
 
+  /**
+   * The edges first, the life of Redis last: what they served then is ours if no other history has taken Redis, and no
+   * other life has begun, until the last answer. A connection answers in the order in which it was asked.
+   */
   async function look(): Promise<Edges | undefined> {
     try {
-      // The edges first: what they served then is ours if no other history has taken Redis until now.
-      const live = await liveEdges(redis)
-      const [epoch = null, writer = null] = await redis.mget([keys.epoch, keys.writer])
-      return { epoch, writer, live }
+      for (;;) {
+        const named = known
+        const [ids, live, [epoch = null, writer = null], life] = await Promise.all([
+          redis.smembers(keys.edges),
+          edgesNamed(redis, named),
+          redis.mget([keys.epoch, keys.writer]),
+          lifeOf(redis),
+        ])
+        known = ids
+        if (isSame(ids, named)) return { epoch, writer, life, live }
+      }
     } catch {
       return undefined
     }
   }
 
-  /** Asked last, and only of what would be answered: a life that goes on now went on when the edges were looked at. */
-  async function judge(awaited: readonly Awaited[]): Promise<(Acknowledgement | undefined)[]> {
-    const edges = await look()
-    const outcomes = awaited.map((each) => edges && outcomeOf(each, edges))
-    if (outcomes.every((outcome) => outcome === undefined)) return outcomes
-    const life = await lifeOf(redis).catch(() => undefined)
-    if (life === undefined) return []
-    return outcomes.map((outcome, index) => (outcome && awaited[index]!.life !== life ? SUPERSEDED : outcome))
-  }
-
   async function poll(): Promise<void> {
     polling = true
     while (waiting.size > 0) {
+      // No edge serves anything before this.
+      await timers.sleep(POLL_MS)
       // Who begins to wait while the answer is on its way is judged by the next one.
       const judged = [...waiting]
-      const outcomes = await judge(judged.map(({ awaited }) => awaited))
-      for (const [index, waiter] of judged.entries()) {
-        const outcome = outcomes[index]
+      const edges = await look()
+      for (const waiter of judged) {
+        const outcome = edges && outcomeOf(waiter.awaited, edges)
         if (outcome === undefined && timers.now() < waiter.deadline) continue
         waiting.delete(waiter)
         waiter.answer(outcome ?? { kind: 'late' })
       }
-      if (waiting.size > 0) await timers.sleep(POLL_MS)
     }
     polling = false
   }
@@ -104,8 +110,17 @@ export function createAcknowledgements(
 
 const SUPERSEDED: Acknowledgement = { kind: 'superseded' }
 
+function isSame(some: readonly string[], others: readonly string[]): boolean {
+  return some.length === others.length && some.every((each) => others.includes(each))
+}
+
 /** Undefined: not yet. */
-function outcomeOf(awaited: Awaited, { epoch, writer, live }: Edges): Acknowledgement | undefined {
+function outcomeOf(awaited: Awaited, edges: Edges): Acknowledgement | undefined {
+  const outcome = outcomeInLife(awaited, edges)
+  return outcome && awaited.life !== edges.life ? SUPERSEDED : outcome
+}
+
+function outcomeInLife(awaited: Awaited, { epoch, writer, live }: Edges): Acknowledgement | undefined {
   const history = decodeHistory(awaited.epoch)
   if (epoch !== awaited.epoch || (history && writer !== encodeHistory(history))) return SUPERSEDED
   if (live.length > 0 && live.every((edge) => hasReached(edge, awaited))) return { kind: 'reached' }

@@ -4,7 +4,7 @@
  */
 import type { RouteRecord, SiteRoute } from '../../../shared/contracts/route-record.ts'
 import { encodeDomainWish, type DomainWish } from '../../../shared/redis/stream.ts'
-import { jsonb, one, type Sql } from '../database/sql.ts'
+import { inOrder, jsonb, one, type Sql } from '../database/sql.ts'
 import type { QueueRow } from '../watching/queue.ts'
 import { noteRoute, type RoutingTransaction } from './changes.ts'
 
@@ -14,6 +14,11 @@ export type NewRoute = Unrevised<RouteRecord>
 /** Sets what the edges answer at a host. Later calls for the same host win, in commit order of the row lock. */
 export async function setRoute(tx: RoutingTransaction, route: NewRoute): Promise<void> {
   noteRoute(tx, route.host, await writeRoute(tx, route))
+}
+
+/** Sets several, in this order, in one turn. */
+export async function setRoutes(tx: RoutingTransaction, routes: readonly NewRoute[]): Promise<void> {
+  await inOrder(...routes.map((route) => () => setRoute(tx, route)))
 }
 
 /** Writes a route and the news of it; resolves to the id of the history that they are part of. */
@@ -39,11 +44,11 @@ export async function writeRoute(sql: Sql, route: NewRoute): Promise<string> {
 /** The part of a record that says whether visitors may come in, and which. */
 export type ToldRoute = Pick<SiteRoute, 'state' | 'password' | 'viewers'>
 
-/** What the edges were last told of a site, at one of these hosts. */
-export async function toldRouteOf(tx: Sql, siteId: string, hosts: readonly string[]): Promise<ToldRoute | undefined> {
+/** What the edges were last told of a site, at one of its slugs. */
+export async function toldRouteOf(tx: Sql, siteId: string, sitesDomain: string): Promise<ToldRoute | undefined> {
   const [row] = await tx<{ record: SiteRoute }[]>`
     select record from routes
-    where host = any(${hosts as string[]}) and record ->> 'kind' = 'site' and record ->> 'site_id' = ${siteId}
+    where host = any(array(select slug || '.' || ${sitesDomain}::text from slugs where site_id = ${siteId})) and record ->> 'kind' = 'site' and record ->> 'site_id' = ${siteId}
     order by revision desc limit 1`
   return row?.record
 }

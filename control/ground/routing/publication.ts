@@ -22,7 +22,8 @@ export interface DatabaseHistory extends History {
 
 /** One transaction that holds the publication lock: no other process publishes from this database meanwhile. */
 export interface Publication {
-  history(): Promise<DatabaseHistory>
+  /** As it was when the lock was had. */
+  readonly history: DatabaseHistory
   /** Gives every route a revision of the new history, in the order of the old ones. No other database writes in it. */
   beginHistory(history: History): Promise<void>
   /** In order of their changes. */

@@ -1,5 +1,5 @@
 import { revisionFloor } from '../../../shared/contracts/history.ts'
-import { one, transaction, type Pool, type Sql } from '../database/sql.ts'
+import { inOrder, one, transaction, type Pool, type Sql } from '../database/sql.ts'
 import { writeRoute } from './outbox.ts'
 import type { DatabaseHistory, OutboxRow, Publication, PublicationStore } from './publication.ts'
 
@@ -18,21 +18,24 @@ export function createPublicationStore(pool: Pool): PublicationStore {
   return {
     locked: (work) =>
       transaction(pool, async (sql) => {
-        await lockPublication(sql)
-        return work(publicationOf(sql))
+        const [, history] = await inOrder(
+          () => lockPublication(sql),
+          () => readHistory(sql),
+        )
+        return work(publicationOf(sql, history))
       }),
   }
 }
 
-function publicationOf(sql: Sql): Publication {
+function publicationOf(sql: Sql, history: DatabaseHistory): Publication {
   return {
-    history: () => readHistory(sql),
+    history,
 
-    async beginHistory(history) {
+    async beginHistory(begun) {
       await sql`set local statement_timeout = 0`
       // Waits for changes of routes that are not committed yet; later ones draw a revision of the new history.
       await sql`lock table routes in exclusive mode`
-      const floor = revisionFloor(history.ordinal)
+      const floor = revisionFloor(begun.ordinal)
       await sql`
         update routes set revision = ${floor}::bigint + r.rank,
           record = jsonb_set(routes.record, '{revision}', to_jsonb(${floor}::bigint + r.rank))
@@ -41,7 +44,7 @@ function publicationOf(sql: Sql): Publication {
       // The whole table is published now; what waited carries revisions of the old history.
       await sql`delete from outbox where kind = 'route'`
       await sql`
-        update history set ordinal = ${history.ordinal}, id = ${history.id}, life = ${lifeOfDatabase(sql)},
+        update history set ordinal = ${begun.ordinal}, id = ${begun.id}, life = ${lifeOfDatabase(sql)},
           removed_unknown = 0, began_at = now()`
     },
 

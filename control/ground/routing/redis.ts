@@ -11,6 +11,8 @@ const COMMAND_TIMEOUT_MS = 1000
 export function connectRedis(url: string, log: Log): Redis {
   const redis = openRedis(url, {
     enableOfflineQueue: false,
+    // What is asked for in one moment is one packet, in the order in which it was asked for.
+    enableAutoPipelining: true,
     commandTimeout: COMMAND_TIMEOUT_MS,
     // A connection that has gone silent (half-open) is given up and made anew; TCP alone takes a quarter of an hour.
     socketTimeout: COMMAND_TIMEOUT_MS,

@@ -161,7 +161,7 @@ async function takeStand(
   edges: EdgeHistories,
   wantNew: boolean,
 ): Promise<History | undefined> {
-  const own = await publication.history()
+  const own = publication.history
   const known = await published(publication, facts, edges)
   const standing: Standing = wantNew
     ? { kind: 'begin', ordinal: nextOrdinal(own, known), why: 'it was asked for' }
@@ -271,18 +271,23 @@ async function flushOnce(
 ): Promise<(Position & { complete: boolean }) | undefined> {
   const { redis, log } = deps
   const facts = await readFacts(redis)
-  const history = await takeStand(deps, publication, facts, edges, false)
+  const [history, waiting] = await Promise.all([
+    takeStand(deps, publication, facts, edges, false),
+    publication.outbox(BATCH_ROWS),
+  ])
   if (history === undefined) return undefined
   const { life } = facts
   let { newest } = facts
   let epoch = facts.epoch ?? ''
+  let rows = waiting
   if (!isComplete(facts, history)) {
     ;({ epoch } = await publishAll(deps, publication, history, facts))
     log.info({ history: history.ordinal }, 'everything was published')
     await watchWriter(redis, history)
     newest = await redis.get(keys.newest)
+    // A new history has emptied it, and draws other revisions.
+    rows = await publication.outbox(BATCH_ROWS)
   }
-  const rows = await publication.outbox(BATCH_ROWS)
   if (rows.length === 0) {
     await redis.unwatch()
     return { position: await endOfLog(redis), epoch, life, history, complete: true }
@@ -304,7 +309,7 @@ async function decideUnknown(
   const reported = await redis.smembers(keys.unknown)
   if (reported.length === 0) return NOTHING_UNKNOWN
   const done = await store.locked(async (publication) => {
-    const history = await publication.history()
+    const { history } = publication
     if ((await redis.get(keys.writer)) !== encodeHistory(history)) return undefined
     const unknown = await publication.withoutRoute(reported)
     const unknownHosts = new Set(unknown)

@@ -9,7 +9,7 @@ import { DAY_MS } from '../../../../shared/running/clock.ts'
 import type { KeptFiles, Manifest } from '../../../../shared/contracts/manifest.ts'
 import { plans } from '../../../ground/terms/plans.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
-import type { Sql } from '../../../ground/database/sql.ts'
+import { inOrder, type Sql } from '../../../ground/database/sql.ts'
 import {
   changedUnhashed,
   keepFormer,
@@ -149,6 +149,8 @@ export function createKeptFiles({ clock, publishing, config, edgesReadKept }: Ke
 
   return {
     async replace(tx, before, { purge, withheld = [] }) {
+      // The first version has nothing to keep.
+      if (!before.version && before.site.served_manifest_hash === null) return { kept: NOTHING_KEPT, unhashed: [] }
       const { site: now, live, retained } = await liveOf(tx, before.site.id)
       if (!now || !live) return { kept: NOTHING_KEPT, unhashed: [] }
       const manifest = await publishing.readManifest(live.manifest_hash)
@@ -206,8 +208,10 @@ async function liveOf(
   tx: Sql,
   siteId: string,
 ): Promise<{ site: SiteFacts | undefined; live: RetainedVersion | undefined; retained: RetainedVersion[] }> {
-  const site = await findSite(tx, siteId)
-  const retained = await retainedVersions(tx, siteId)
+  const [site, retained] = await inOrder(
+    () => findSite(tx, siteId),
+    () => retainedVersions(tx, siteId),
+  )
   return { site, live: retained.find(({ id }) => id === site?.live_version_id), retained }
 }
 
