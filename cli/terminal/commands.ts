@@ -10,7 +10,8 @@ import { exportAll, list, open, password, previews, promote, rollback, versions 
 import { diff, init, link, unlink } from '../commands/linking.ts'
 import { login } from '../commands/login.ts'
 import { deleteDrop, keep, rename, settings, stats } from '../commands/manage.ts'
-import { mcp } from '../commands/mcp.ts'
+import { connect } from '../commands/assistants/connect.ts'
+import { mcp } from '../commands/assistants/mcp.ts'
 import { pullRequest } from '../commands/deploy/pull-request.ts'
 import { org } from '../commands/org.ts'
 import { share, shared, unshare, viewers } from '../commands/sharing.ts'
@@ -48,6 +49,7 @@ export const commands: readonly Command[] = [
   org,
   whoami,
   logout,
+  connect,
   mcp,
   completionCommand(() => commands),
 ]

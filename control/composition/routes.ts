@@ -1,6 +1,7 @@
 /** Every route of the control plane: what the API, assistants, connected apps and browsers ask for. */
 import { nearEnd } from '../../shared/values/clock-notice.ts'
 import type { Dashboard } from '../doors/dashboard/dashboard.ts'
+import { foundRoutes } from '../doors/found/routes.ts'
 import { mcpRoutes } from '../doors/mcp/routes.ts'
 import { authorizeRoutes } from '../doors/oauth/authorize.ts'
 import { oauthRoutes } from '../doors/oauth/routes.ts'
@@ -103,6 +104,7 @@ export function allRoutes(services: Services, dashboard: Dashboard): Route[] {
       baseUrl,
       log,
     }),
+    ...foundRoutes({ config, guides: dashboard.guides }),
     ...oauthRoutes({ ...services, baseUrl, name: config.look.name }),
     ...authorizeRoutes({ ...services, ...dashboard }),
     ...dashboard.routes(document),

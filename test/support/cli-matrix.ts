@@ -141,6 +141,10 @@ export async function useEveryCommand(cli: Cli, stack: Stack, signIn: SignIn, pl
   await done(`domains add ${domain}`)
   expect((await data('domains list')).map((one: { domain: string }) => one.domain)).toContain(domain)
   await done(`domains remove ${domain} --yes`)
+  expect(await data('connect cursor --yes')).toMatchObject({ address: `${stack.baseUrl}/mcp`, written: true })
+  expect(await data('connect cursor --yes')).toMatchObject({ written: false })
+  expect(await data('connect gemini --print')).toMatchObject({ written: false })
+  if (place !== 'terminal') expect((await run(['connect', 'codex'])).code).toBe(2)
   expect((await data('stats --days 7')).total).toEqual(expect.any(Number))
   expect((await data('usage')).drops.used).toBe(1)
   // A program starts it, never a person at a terminal.

@@ -3,11 +3,11 @@ import { stat } from 'node:fs/promises'
 import path from 'node:path'
 import readline from 'node:readline'
 import type { Readable } from 'node:stream'
-import { toFailure } from '../service/api-failure.ts'
-import type { Command, Context } from '../terminal/command.ts'
-import { CliError, notSignedIn, usageError } from '../terminal/failure.ts'
-import type { HttpReply } from '../service/http-client.ts'
-import { createLocalContent, LOCAL_CONTENT } from '../content/local-content.ts'
+import { toFailure } from '../../service/api-failure.ts'
+import type { Command, Context } from '../../terminal/command.ts'
+import { CliError, notSignedIn, usageError } from '../../terminal/failure.ts'
+import type { HttpReply } from '../../service/http-client.ts'
+import { createLocalContent, LOCAL_CONTENT } from '../../content/local-content.ts'
 
 interface Message {
   readonly id?: string | number | null
