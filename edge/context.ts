@@ -115,6 +115,8 @@ export interface Snippets {
     readonly styleSrc: readonly string[]
     readonly frameSrc: readonly string[]
   }
+  /** The origin that may show the page in a frame, whatever its own headers say. */
+  readonly frameAncestor?: string
   /** True when the choice of snippet depends on accept-language (consent banner). */
   readonly variesByLanguage: boolean
 }
@@ -140,6 +142,14 @@ export interface Drop {
   readonly isForMembers: boolean
   /** Who looks at it, where only its viewers may (shared/contracts/admission.ts). */
   readonly viewer?: string
+  /** Shown in the frame of the review page: pages carry its helper and nothing else. */
+  readonly isFramed?: boolean
+  /** What the frame gets with its first page, for all that the page loads. */
+  readonly frameCookie?: string
+  /** The name of the preview that the host shows; undefined for a numbered one. */
+  readonly previewName?: string
+  /** Who looks is a member of the drop's organisation, as far as that was asked. */
+  readonly isMember?: boolean
   /** Opened by a token: scripts of any page may read the answer. */
   readonly isForProgram?: boolean
 }

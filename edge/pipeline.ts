@@ -18,6 +18,7 @@ import type { Drop, Exchange, Intent, SiteIndex } from './context.ts'
 import { checkState } from './gate/state.ts'
 import type { PreviewGate } from './gate/members.ts'
 import { doorOf } from './gate/admissions.ts'
+import type { Framing } from './gate/review.ts'
 import { UNLOCK_PATH, type Unlock } from './gate/unlock.ts'
 import { ICON_PATH } from './processes/icon.ts'
 import { locate } from './locate/locate.ts'
@@ -25,10 +26,11 @@ import { isGenerated } from './processes/machines/rules.ts'
 import type { Machines } from './processes/machines/machines.ts'
 import type { Asset, Representations } from './processes/representations.ts'
 import type { Viewing } from './gate/viewing.ts'
+import type { Watching } from './store/live/watching.ts'
 import { asPartOf, pathOf } from './processes/stray-errors.ts'
 import { sendFile, type Sent } from './send/file.ts'
 import type { Proxy } from './send/proxy.ts'
-import type { Representation } from './send/representation.ts'
+import { describeVariant, type Representation } from './send/representation.ts'
 import { isView, type Views } from './send/views.ts'
 import type { Visits } from './send/visits.ts'
 import type { Sites } from './store/sites.ts'
@@ -43,6 +45,8 @@ export interface PipelineDependencies {
   readonly answers: Answers
   readonly proxy: Proxy
   readonly viewing: Viewing
+  readonly framing: Framing
+  readonly watching: Watching
   readonly views: Views
   readonly visits: Visits
   readonly clock: Clock
@@ -56,8 +60,9 @@ const MAX_UNLOCK_BYTES = 8192
 const MAX_REPORTED = 1000
 
 export function createPipeline(dependencies: PipelineDependencies): (exchange: Exchange) => void {
-  const { classify, unlock, viewing, members, sites, representations, machines, answers, proxy, visits, clock, log } =
+  const { classify, unlock, viewing, members, sites, representations, machines, answers, proxy, clock, log } =
     dependencies
+  const { framing, watching } = dependencies
 
   function walk(exchange: Exchange): Done {
     const destination = classify(exchange)
@@ -81,6 +86,7 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
 
   function forward({ full }: Exchange): void {
     if (full === undefined) throw new Error('control does not answer a plain request')
+    if (full.target.startsWith('/review/') && watching.atService(full)) return
     asPartOf(full, () => proxy.forward(full, (failure) => answers.unavailable(full, failure)))
   }
 
@@ -92,10 +98,14 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
 
     const verdict = checkState(route, clock.now())
     if (verdict.kind === 'closed') return answers.closed(exchange, verdict.page)
+    // Who has the pass of a reviewer has come through the gates.
+    const framed = framedAt(framing, exchange, drop)
+    if (framed) return open(exchange, framed)
     if (route.viewers) return viewing.visit(exchange, drop, open)
     if (doorOf(exchange.target)) return answers.goTo(exchange, drop, '/')
     if (isAttempt) return attemptUnlock(dependencies, exchange, drop)
-    return drop.isForMembers ? admit({ members, answers }, exchange, drop, enter) : enter(exchange, drop)
+    const knowsMembers = drop.isForMembers || drop.previewName !== undefined
+    return knowsMembers ? admit({ members, answers }, exchange, drop, enter) : enter(exchange, drop)
   }
 
   function enter(exchange: Exchange, drop: Drop): Done {
@@ -106,12 +116,15 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
   }
 
   /** Whoever asks may see it. */
-  function open(exchange: Exchange, drop: Drop): Done {
+  function open(exchange: Exchange, asked: Drop): Done {
+    if (asked.isPreview && watching.atDrop(exchange, asked)) return
+    const fetchDest = exchange.header('sec-fetch-dest')
+    const drop = fetchDest === 'iframe' ? inFrame(framing, exchange, asked) : asked
     const manifest = drop.route.manifest!
     const index = sites.get(manifest)
     if (index === undefined)
-      return sites.load(manifest).then((loaded) => act(exchange, drop, find(exchange, drop, loaded)))
-    return act(exchange, drop, find(exchange, drop, index))
+      return sites.load(manifest).then((loaded) => act(exchange, drop, find(exchange, drop, loaded, fetchDest)))
+    return act(exchange, drop, find(exchange, drop, index, fetchDest))
   }
 
   /** What the drop has itself comes first; what stands in for a file that it lacks is made for machines alone. */
@@ -131,8 +144,8 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
         // A drop's own page for what is missing is no icon.
         if (intent.status === 404 && exchange.target === ICON_PATH) return answers.icon(exchange, drop)
         const file = representations.of(drop, intent, exchange)
-        if (file instanceof Promise) return file.then((made) => show(exchange, drop, intent, made))
-        return show(exchange, drop, intent, file)
+        if (file instanceof Promise) return file.then((made) => show(dependencies, exchange, drop, intent, made))
+        return show(dependencies, exchange, drop, intent, file)
       }
       case 'redirect':
         return answers.redirect(exchange, drop, intent.status, intent.location)
@@ -144,16 +157,6 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
       default:
         return intent satisfies never
     }
-  }
-
-  function show(exchange: Exchange, drop: Drop, asset: Asset, file: Representation): Done {
-    const sent = sendFile(exchange, asset.status, file)
-    if (drop.viewer !== undefined && isPageOf(exchange, asset, file)) visits.note(drop.viewer)
-    if (!file.isPage || asset.status !== 200 || drop.isPreview)
-      return sent instanceof Promise ? sent.then(ignore) : undefined
-    return sent instanceof Promise
-      ? sent.then((what) => count(dependencies, exchange, drop, asset, what))
-      : count(dependencies, exchange, drop, asset, sent)
   }
 
   const report = createFailureReport(log)
@@ -187,6 +190,23 @@ async function attemptUnlock(
   return answers.locked(exchange, drop, { form, outcome, work: outcome.work })
 }
 
+function show(
+  dependencies: Pick<PipelineDependencies, 'views' | 'visits' | 'clock'>,
+  exchange: Exchange,
+  drop: Drop,
+  asset: Asset,
+  file: Representation,
+): Done {
+  const shown = drop.frameCookie === undefined ? file : withCookie(file, drop.frameCookie)
+  const sent = sendFile(exchange, asset.status, shown)
+  if (drop.viewer !== undefined && isPageOf(exchange, asset, file)) dependencies.visits.note(drop.viewer)
+  if (!file.isPage || asset.status !== 200 || drop.isPreview)
+    return sent instanceof Promise ? sent.then(ignore) : undefined
+  return sent instanceof Promise
+    ? sent.then((what) => count(dependencies, exchange, drop, asset, what))
+    : count(dependencies, exchange, drop, asset, sent)
+}
+
 function count(
   { views, clock }: Pick<PipelineDependencies, 'views' | 'clock'>,
   exchange: Exchange,
@@ -207,9 +227,11 @@ function admit(
   enter: (exchange: Exchange, drop: Drop) => Done,
 ): Done {
   const admission = members.admission(drop, exchange)
+  // A preview for whoever has its address knows members too: theirs reloads when a newer version is served.
+  if (!drop.isForMembers && admission.kind !== 'member' && admission.kind !== 'enter') return enter(exchange, drop)
   switch (admission.kind) {
     case 'member':
-      return enter(exchange, drop)
+      return enter(exchange, { ...drop, isMember: true })
     case 'ask':
       return members
         .isMembers(drop, admission.bearer, exchange.ip)
@@ -225,8 +247,24 @@ function admit(
   }
 }
 
-function find(exchange: Exchange, { route }: Drop, index: SiteIndex): Intent {
-  const fetchDest = exchange.header('sec-fetch-dest')
+/** The same answer with a cookie, which belongs to this message alone. */
+function withCookie({ headers, size, isPage, source }: Representation, cookie: string): Representation {
+  return describeVariant([...headers, 'set-cookie', cookie], size, isPage, source)
+}
+
+/** What a reviewer sees: by the address of the frame, or what its page loads of a drop that not everyone may see. */
+function framedAt(framing: Framing, exchange: Exchange, drop: Drop): Drop | undefined {
+  const byAddress = framing.ofTarget(drop, exchange)
+  if (byAddress !== undefined) return byAddress
+  return drop.isProtected || drop.isForMembers ? framing.ofCookie(drop, exchange) : undefined
+}
+
+/** A page that a link inside the review page's frame leads to. */
+function inFrame(framing: Framing, exchange: Exchange, drop: Drop): Drop {
+  return drop.isFramed ? drop : (framing.ofCookie(drop, exchange) ?? drop)
+}
+
+function find(exchange: Exchange, { route }: Drop, index: SiteIndex, fetchDest: string | undefined): Intent {
   return locate(index, { target: exchange.target, spaFallback: route.spa_fallback, fetchDest })
 }
 

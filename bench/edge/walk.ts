@@ -22,6 +22,7 @@ import { createVisitLine } from '../../edge/send/visit-line.ts'
 import { createVisits } from '../../edge/send/visits.ts'
 import { createRequestLog } from '../../edge/send/request-log.ts'
 import { createViews, isMachineName } from '../../edge/send/views.ts'
+import { createFraming } from '../../edge/gate/review.ts'
 import { createBlobCache } from '../../edge/store/blob-cache.ts'
 import { createSites } from '../../edge/store/sites.ts'
 import type { Routes } from '../../edge/store/routes.ts'
@@ -191,6 +192,8 @@ const pipeline = createPipeline({
     isLookedAt: isMachineName,
     clock: systemClock,
   }),
+  framing: createFraming({ secrets, clock: systemClock }),
+  watching: { atService: () => false, atDrop: () => false },
   visits: createVisits(),
   views: createViews(),
   clock: systemClock,

@@ -37,6 +37,8 @@ export interface UploadOptions {
   readonly purge?: true | 'all'
   /** The name of a preview, instead of going live. */
   readonly preview?: string
+  /** Threads that this version mends. */
+  readonly resolves?: readonly string[]
   /** Who may see it, as the API takes it; in the same step as the version. */
   readonly sharing?: Readonly<Record<string, unknown>>
 }
@@ -75,6 +77,7 @@ export function createUploader({ api, configDir, siteId, files, options }: Uploa
     ...(options.allowSecrets ? { allow_secrets: true } : {}),
     ...(options.purge === undefined ? {} : { purge: options.purge }),
     ...(options.preview === undefined ? {} : { preview: options.preview }),
+    ...(options.resolves === undefined ? {} : { resolves: options.resolves }),
     ...options.sharing,
   }
   const memory = memoryOf(configDir, siteId, request)

@@ -3,6 +3,7 @@ import type { Command } from './command.ts'
 import { logout, tokens, usage, whoami } from '../commands/account.ts'
 import { completionCommand } from './completion.ts'
 import { deploy } from '../commands/deploy/deploy.ts'
+import { resolve, threads } from '../commands/deploy/threads.ts'
 import { dev } from '../commands/dev.ts'
 import { domains } from '../commands/domains.ts'
 import { drop } from '../commands/drop.ts'
@@ -37,6 +38,8 @@ export const commands: readonly Command[] = [
   unshare,
   viewers,
   shared,
+  threads,
+  resolve,
   password,
   domains,
   stats,

@@ -1,5 +1,17 @@
 /** What `--json` prints, and what the service answers: the types that the package publishes. */
 
+/** What people say about a drop. */
+export interface Thread {
+  readonly id: string
+  readonly page: string
+  readonly state: string
+  readonly label: string | null
+  readonly placement: string
+  readonly anchor: { readonly exact: string } | null
+  readonly found: { readonly file?: string; readonly line?: number } | null
+  readonly messages: readonly { readonly author: { readonly name: string }; readonly body: string }[]
+}
+
 export interface Site {
   readonly id: string
   readonly slug: string

@@ -25,6 +25,7 @@ import { createVersions, type Versions } from '../drops/sites/versions/versions.
 import { createAccessRequests, type AccessRequests } from '../drops/visiting/requests.ts'
 import { createSharedWithMe, type SharedWithMe } from '../drops/visiting/shared-with-me.ts'
 import { createViewerSharing, type ViewerSharing } from '../drops/visiting/sharing.ts'
+import { createReviewFrames, type ReviewFrames } from '../drops/review/frames.ts'
 import { createReview, type Review } from '../drops/threads/review.ts'
 import { createInspector, type Inspector } from '../drops/trust/inspector.ts'
 import { createTrust, type Trust } from '../drops/trust/trust.ts'
@@ -54,6 +55,7 @@ export interface Drops {
   readonly webhookCourier: WebhookCourier
   readonly viewerSharing: ViewerSharing
   readonly review: Review
+  readonly reviewFrames: ReviewFrames
   readonly sharedWithMe: SharedWithMe
   readonly accessRequests: AccessRequests
   readonly domains: Domains
@@ -130,6 +132,7 @@ export function composeDrops(ground: Ground): Drops {
     webhookCourier: createWebhookCourier({ ...ground, sender }),
     viewerSharing: createViewerSharing({ ...ground, routing, refreshRoutes, sites }),
     sharedWithMe: createSharedWithMe(ground),
+    reviewFrames: createReviewFrames(ground),
     review: createReview({ ...ground, publishing, versions, previews, baseUrl: config.baseUrl }),
     accessRequests: createAccessRequests({ ...ground, routing, refreshRoutes, sites }),
     domains,

@@ -1,6 +1,7 @@
 /** What other capabilities do when something happens to a person or an organisation, in the transaction of the event. */
 import type { OAuth } from '../doors/oauth/oauth.ts'
 import type { SignInHooks } from '../doors/oauth/tokens.ts'
+import { eraseContributions } from '../drops/threads/threads.ts'
 import { endMemberAdmissions } from '../drops/viewers/lists.ts'
 import type { AccountHooks } from '../people/accounts/contract.ts'
 import type { OrganisationHooks } from '../people/organisations/dependencies.ts'
@@ -25,6 +26,8 @@ export function createHooks(
     },
     async onMemberLeft(tx, userId, orgId, now) {
       for (const siteId of await endMemberAdmissions(tx, { userId, orgId, now })) await refreshRoutes(tx, siteId)
+      // The account is closed: what the person said about drops goes with it.
+      if (orgId === undefined) await eraseContributions(tx, 'member', userId)
     },
     endConnectedApps: endGrantsOf,
     propagate: routing.propagate,

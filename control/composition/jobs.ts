@@ -2,6 +2,7 @@
 import { DAY_MS, HOUR_MS } from '../../shared/running/clock.ts'
 import { foldViews, forgetBatches } from '../drops/sites/view-counts.ts'
 import { sweepLists } from '../drops/viewers/lists.ts'
+import { mailDigests } from '../drops/threads/digests.ts'
 import { foldVisits } from '../drops/visiting/visits.ts'
 import { createJobs, type Job, type Jobs } from '../ground/jobs.ts'
 import type { JobRecords } from '../ground/watching/job-records.ts'
@@ -83,6 +84,10 @@ function sweeps(services: Services, records: JobRecords): Job[] {
       name: 'viewers',
       atMostEveryMs: SWEEP_MS,
       run: () => sweepLists(sql, new Date(clock.now()), new Date(clock.now() - VIEW_BATCH_MEMORY_MS)),
+    },
+    {
+      name: 'comments',
+      run: () => mailDigests({ ...services, baseUrl: services.config.baseUrl }),
     },
     { name: 'billing', run: () => services.billing.reconcile() },
     { name: 'blobs', atMostEveryMs: BLOB_SWEEP_MS, run: () => services.blobCollection.run() },

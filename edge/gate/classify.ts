@@ -126,8 +126,10 @@ function toDestination(record: ServedRoute): Destination {
   }
 }
 
-function dropOf(route: ServedSite, { isPreview = false, isForMembers = false } = {}): Drop {
-  return { route, versionNumber: route.version_number, isProtected: route.password !== null, isPreview, isForMembers }
+function dropOf(route: ServedSite, { isPreview = false, isForMembers = false, previewName }: Partial<Drop> = {}): Drop {
+  const { version_number: versionNumber, password } = route
+  const drop = { route, versionNumber, isProtected: password !== null, isPreview, isForMembers }
+  return previewName === undefined ? drop : { ...drop, previewName }
 }
 
 /** Answers that are kept for one drop: whoever asks for what is not there must not fill the memory. */
@@ -155,6 +157,7 @@ function createPreviews(
 interface ShownVersion {
   readonly versionNumber: number
   readonly isForMembers: boolean
+  readonly previewName?: string
 }
 
 /** Which version a label shows, and to whom: a bare number can be guessed, and is for members alone. */
@@ -174,7 +177,7 @@ function shownAt(record: ServedSite, label: string, secrets: Pick<Secrets, 'sign
         : undefined
     case 'name': {
       const versionNumber = record.names?.find(([name]) => name === read.name)?.[1]
-      return versionNumber === undefined ? undefined : { versionNumber, isForMembers }
+      return versionNumber === undefined ? undefined : { versionNumber, isForMembers, previewName: read.name }
     }
     default:
       return read satisfies never
@@ -182,8 +185,10 @@ function shownAt(record: ServedSite, label: string, secrets: Pick<Secrets, 'sign
 }
 
 /** A drop without a live version has previews all the same. */
-function previewOf(record: ServedSite, { versionNumber, isForMembers }: ShownVersion, manifest: string): Destination {
+function previewOf(record: ServedSite, shown: ShownVersion, manifest: string): Destination {
+  const { versionNumber, isForMembers, previewName } = shown
   const state = record.state === 'reserved' ? 'live' : record.state
   const route = { ...record, state, manifest, version_number: versionNumber } as const
-  return { kind: 'site', drop: dropOf(route, { isPreview: true, isForMembers }) }
+  const about = { isPreview: true, isForMembers, ...(previewName === undefined ? {} : { previewName }) }
+  return { kind: 'site', drop: dropOf(route, about) }
 }

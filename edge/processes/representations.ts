@@ -40,6 +40,8 @@ export interface RepresentationDependencies {
   readonly cache: BlobCache
   readonly snippets: {
     for(route: ServedSite, markup: Markup, acceptLanguage: string | undefined): Snippets | undefined
+    framed(markup: Markup): Snippets
+    live(markup: Markup): Snippets
   }
   readonly machines: Pick<Machines, 'markdown'>
 }
@@ -118,7 +120,7 @@ export function createRepresentations({
     const { route } = drop
     const { file, status } = asset
     const custom = asset.custom.list
-    const inserted = markup && snippets.for(route, markup, exchange.header('accept-language'))
+    const inserted = markup && snippetsFor(drop, markup, exchange)
     // Byte positions are those of the identity bytes (a range of a compressed variant is no use).
     const encoding =
       exchange.header('range') === undefined
@@ -144,6 +146,12 @@ export function createRepresentations({
       prepared.set(key, made)
       return made
     })
+  }
+
+  function snippetsFor(drop: Drop, markup: Markup, exchange: Exchange): Snippets | undefined {
+    if (drop.isFramed) return snippets.framed(markup)
+    if (drop.previewName !== undefined && (drop.isMember || drop.viewer !== undefined)) return snippets.live(markup)
+    return snippets.for(drop.route, markup, exchange.header('accept-language'))
   }
 
   return {

@@ -26,9 +26,12 @@ import { createPreviewGate } from '../gate/members.ts'
 import { startDelayMeter } from './status/delay-meter.ts'
 import { createTracing } from './status/tracing.ts'
 import { createAdmissions } from '../gate/admissions.ts'
+import { createFraming } from '../gate/review.ts'
 import { createUnlock, type Unlock } from '../gate/unlock.ts'
 import { indexManifest } from '../locate/site-index.ts'
 import { isPing, type Counters, type Ping, type ToPrimary, type ToWorker } from './messages.ts'
+import { createLiveStreams, type LiveStreams } from '../store/live/live-streams.ts'
+import { createPassQuestion, createWatching } from '../store/live/watching.ts'
 import { createPipeline } from '../pipeline.ts'
 import { createMachines } from './machines/machines.ts'
 import { createRepresentations } from './representations.ts'
@@ -74,6 +77,7 @@ interface Parts {
   readonly limits: NetworkLimits
   readonly proxy: Proxy
   readonly unlock: Unlock
+  readonly streams: LiveStreams
   readonly listener: TlsListener
   readonly plain: PlainListener
   refusedConnections(): number
@@ -114,7 +118,17 @@ function assemble(config: EdgeConfig, log: Log): Parts {
   const sites = createSites(blobs, indexManifest)
   const machines = createMachines({ blobs, cache, sites, publicPort: config.publicPort })
   const line = createVisitLine({ controlUrls: config.controlUrls, publicHost: new URL(config.baseUrl).host })
+  const framing = createFraming({ secrets, clock })
+  const streams = createLiveStreams()
   const pipeline = createPipeline({
+    framing,
+    watching: createWatching({
+      routes,
+      framing,
+      streams,
+      sitesDomain: config.sitesDomain,
+      askForPass: createPassQuestion(config.controlUrls, new URL(config.baseUrl).host),
+    }),
     classify: createClassify({ routes, serviceHost: config.serviceHost, sitesDomain: config.sitesDomain, secrets }),
     unlock,
     members: createPreviewGate({
@@ -181,6 +195,7 @@ function assemble(config: EdgeConfig, log: Log): Parts {
     limits,
     proxy,
     unlock,
+    streams,
     listener,
     plain,
     ...counted,
@@ -229,7 +244,10 @@ class Worker {
         return void this.#listen(message.address, message.httpsPort, message.httpPort)
       case 'changed':
         forgetChanges(this.#parts, message.changes)
-        return tell({ type: 'confirmed', id: message.id })
+        tell({ type: 'confirmed', id: message.id })
+        return this.#parts.streams.changed(
+          message.changes?.filter(({ kind }) => kind === 'route').map(({ name }) => name),
+        )
       case 'report':
         return tell({ type: 'report', id: message.id, counters: this.#counters(message.isScrape) })
       case 'attempt':
@@ -288,6 +306,7 @@ class Worker {
     if (this.#isDraining) return
     this.#isDraining = true
     this.#parts.plain.close()
+    this.#parts.streams.end()
     await this.#parts.listener.drain(this.#drainMs)
     clearInterval(this.#viewsTimer)
     await this.#handOverLast()

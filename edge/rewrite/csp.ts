@@ -54,6 +54,20 @@ export function extendPolicy(policy: string, needs: CspNeeds): string {
   return [...directives].map(([name, sources]) => [name, ...sources].join(' ')).join('; ')
 }
 
+/** Each policy that names frames allows this origin too; one without a word about them allows it already. */
+export function withAncestor(header: string, origin: string): string {
+  return header
+    .split(',')
+    .map((policy) => {
+      const directives = parsePolicy(policy)
+      const allowed = directives.get('frame-ancestors')
+      if (allowed === undefined) return policy.trim()
+      directives.set('frame-ancestors', [...allowed.filter((source) => !isNone(source)), origin])
+      return [...directives].map(([name, sources]) => [name, ...sources].join(' ')).join('; ')
+    })
+    .join(', ')
+}
+
 /** The first directive of a name counts, later ones are ignored, as in a browser. */
 function parsePolicy(policy: string): Map<string, readonly string[]> {
   const directives = new Map<string, readonly string[]>()

@@ -5,7 +5,7 @@
 import { STRICT_TRANSPORT_SECURITY, isHeaderValue, maySetHeader } from '../../shared/http/header-policy.ts'
 import { isPage, type Encoding, type ManifestFile } from '../../shared/contracts/manifest.ts'
 import type { Markup, Snippets } from '../context.ts'
-import { extendPolicies } from './csp.ts'
+import { extendPolicies, withAncestor } from './csp.ts'
 
 /** Names (lower case) with their values, while headers are put together; `HeaderList` is what is sent. */
 export type HeaderPairs = [name: string, value: string][]
@@ -46,6 +46,7 @@ export function assetHeaders(facts: AssetFacts): HeaderPairs {
   headers.set('cache-control', facts.file.immutable ? FOR_EVER : REVALIDATE)
   // A protected drop's answers are the service's word alone: nothing a publisher writes may make them public.
   if (!facts.isProtected) applyCustom(headers, facts)
+  if (facts.snippets?.frameAncestor !== undefined) allowFrame(headers, facts.snippets.frameAncestor)
   applyService(headers, facts)
   if (facts.status === 404) headers.set('cache-control', facts.isProtected ? 'private, no-store' : 'no-store')
   else headers.set('etag', entityTag(facts.file, facts.encoding, facts.snippets))
@@ -113,6 +114,13 @@ function applyCustom(headers: Map<string, string>, { custom, snippets }: AssetFa
       headers.set(name, isPolicy && snippets ? extendPolicies(value, snippets.csp) : value)
     }
   }
+}
+
+/** For the frame of the review page: its origin, beside those that the page's own headers allow. */
+function allowFrame(headers: Map<string, string>, origin: string): void {
+  headers.delete('x-frame-options')
+  const policy = headers.get('content-security-policy')
+  if (policy !== undefined) headers.set('content-security-policy', withAncestor(policy, origin))
 }
 
 /** Strong: it names these very bytes, so every encoding and every set of snippets has its own. */

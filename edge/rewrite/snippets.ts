@@ -23,6 +23,10 @@ const MAX_UNDERSTOOD_CHARS = 200
 export interface SnippetSource {
   /** Undefined when nothing is added to the pages of this drop. */
   for(route: ServedSite, markup: Markup, acceptLanguage: string | undefined): Snippets | undefined
+  /** In the frame of the review page: its helper, and nothing that counts or asks visitors. */
+  framed(markup: Markup): Snippets
+  /** A named preview that a member or a viewer has open: it reloads when a newer version is served. */
+  live(markup: Markup): Snippets
 }
 
 interface Settings {
@@ -68,7 +72,11 @@ export function createSnippets({ baseUrl, look = HOUSE_LOOK }: { baseUrl: string
     return language
   }
 
+  const ofFrame = { html: reviewSnippets('html', baseUrl), xhtml: reviewSnippets('xhtml', baseUrl) }
+  const ofPreview = { html: liveSnippets('html'), xhtml: liveSnippets('xhtml') }
   return {
+    framed: (markup) => ofFrame[markup],
+    live: (markup) => ofPreview[markup],
     for(route, markup, acceptLanguage) {
       if (!route.badge && route.analytics === null) return undefined
       const settings = settingsOf(route)
@@ -128,6 +136,31 @@ function makeSnippets(settings: Settings, markup: Markup, language: Language, ho
     },
     variesByLanguage: settings.hasBanner,
   }
+}
+
+const NO_NEEDS: CspNeeds = { scriptSrc: [], connectSrc: [], imgSrc: [], styleSrc: [], frameSrc: [] }
+
+/** A script in the head, and nothing else. */
+function scriptSnippets(script: string, markup: Markup, needs: Partial<CspNeeds>): Snippets {
+  const head = (markup === 'xhtml' ? xmlElement : htmlElement)('script', script)
+  return {
+    markup,
+    key: createHash('sha256').update(head).digest('hex').slice(0, 12),
+    head: Buffer.from(head),
+    body: Buffer.alloc(0),
+    csp: { ...NO_NEEDS, ...needs, scriptSrc: hashes(script) },
+    variesByLanguage: false,
+  }
+}
+
+function reviewSnippets(markup: Markup, baseUrl: string): Snippets {
+  const script = `((w,d)=>{"use strict";${inlineScripts('review-helper')}\nstartReview(${JSON.stringify(baseUrl)})})(window,document)`
+  return { ...scriptSnippets(script, markup, {}), frameAncestor: baseUrl }
+}
+
+function liveSnippets(markup: Markup): Snippets {
+  const script = `((w,d)=>{"use strict";${inlineScripts('live-preview')}\nfollowPreview()})(window,document)`
+  return scriptSnippets(script, markup, { connectSrc: ["'self'"] })
 }
 
 /** Without a banner everything starts at once; with one, what sets cookies waits for the visitor's word. */

@@ -13,6 +13,8 @@ export const GUEST_PATH = '/.dropway/guest'
 
 /** A path as logs may show it: the links of guests and viewers hold a secret. */
 export function withoutToken(path: string): string {
+  const [, review] = /^(\/review\/[^/]*\/guest)\//.exec(path) ?? []
+  if (review !== undefined) return `${review}/…`
   const door = [ENTER_PATH, GUEST_PATH].find((each) => path.startsWith(`${each}/`))
   return door === undefined ? path : `${door}/…`
 }

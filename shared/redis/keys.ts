@@ -28,6 +28,8 @@ export const keys = {
   edges: `${PREFIX}edges`,
   /** Hash: `<site_id>|<day>` → page views not yet folded into Postgres. */
   views: `${PREFIX}views`,
+  /** Hash: who has a drop's review page open → their name and until when that is believed. */
+  present: (siteId: string) => `${PREFIX}present:${siteId}`,
   /** Hash: `<viewer or guest link>|<second>` → pages that they opened, not yet folded into Postgres. */
   visits: `${PREFIX}visits`,
   /** Lock of the one edge that orders a certificate for a name, with TTL. */

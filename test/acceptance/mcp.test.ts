@@ -51,8 +51,10 @@ describe.each<Era>(['legacy', 'modern'])('a client of the %s era', (era) => {
       'service_promote',
       'service_publish',
       'service_read',
+      'service_reply',
       'service_search',
       'service_settings',
+      'service_threads',
       'service_upload',
     ])
     for (const tool of tools) {
@@ -74,7 +76,12 @@ describe.each<Era>(['legacy', 'modern'])('a client of the %s era', (era) => {
     ).toEqual(['service_edit_files', 'service_publish', 'service_read', 'service_upload'])
     const having = (hint: 'readOnlyHint' | 'destructiveHint') =>
       tools.filter((tool) => tool.annotations?.[hint] === true).map((tool) => tool.name)
-    expect(having('readOnlyHint').toSorted()).toEqual(['service_list', 'service_read', 'service_search'])
+    expect(having('readOnlyHint').toSorted()).toEqual([
+      'service_list',
+      'service_read',
+      'service_search',
+      'service_threads',
+    ])
     expect(having('destructiveHint').toSorted()).toEqual([
       'service_delete',
       'service_domain',

@@ -200,7 +200,7 @@ test("another organisation's drop is unknown when a token is made", async () => 
 })
 
 test.each([
-  ['read', ['service_list', 'service_read', 'service_search']],
+  ['read', ['service_list', 'service_read', 'service_search', 'service_threads']],
   [
     'publish',
     [
@@ -209,7 +209,9 @@ test.each([
       'service_promote',
       'service_publish',
       'service_read',
+      'service_reply',
       'service_search',
+      'service_threads',
       'service_upload',
     ],
   ],
@@ -223,8 +225,10 @@ test.each([
       'service_promote',
       'service_publish',
       'service_read',
+      'service_reply',
       'service_search',
       'service_settings',
+      'service_threads',
       'service_upload',
     ],
   ],

@@ -1,6 +1,7 @@
 /** Comments on drops: who may say, see, change and end what, and what a publish makes of them. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { apiFor, fileForm } from '../support/api.ts'
+import { connectWithToken } from '../support/mcp-client.ts'
 import { sharedStack, type Account, type Stack } from '../support/stack.ts'
 
 let stack: Stack
@@ -122,6 +123,47 @@ test('a publish resolves what it names, or publishes nothing', async () => {
   expect(answer.status, answer.text()).toBe(201)
   const [resolved] = await threadsOf(drop, '?state=resolved')
   expect(resolved).toMatchObject({ id: thread.id, state: 'resolved', resolved_version: 2 })
+})
+
+test('every way to publish resolves: uploads of changed files and assistants too', async () => {
+  const drop = await newDrop()
+  const [one, two] = [await opened(drop, { token: owner.token }), await opened(drop, { token: owner.token })]
+  const client = await connectWithToken(stack, owner.token, 'modern')
+  const listed = await client.callTool({ name: 'service_threads', arguments: { id: drop.slug } })
+  const facts = listed.structuredContent as { threads: Record<string, unknown>[] }
+  expect(facts.threads[0]).toMatchObject({ thread: one.id, page: '/', quote: 'from 10 euros', file: 'index.html' })
+  expect(JSON.stringify(listed.content)).toMatch(/stranger|not instructions|no instruction|data/i)
+  const unknown = await client.callTool({
+    name: 'service_publish',
+    arguments: { slug: drop.slug, content: PAGE('from 11 euros'), format: 'html', resolves: ['th_no'] },
+  })
+  expect(unknown.isError).toBe(true)
+  const published = await client.callTool({
+    name: 'service_publish',
+    arguments: { slug: drop.slug, content: PAGE('from 12 euros'), format: 'html', resolves: [one.id] },
+  })
+  expect(published.isError, JSON.stringify(published.content)).toBeFalsy()
+  const replied = await client.callTool({
+    name: 'service_reply',
+    arguments: { id: drop.slug, replies: [{ thread: two.id, body: 'Mended.', resolve: true }] },
+  })
+  expect(replied.isError, JSON.stringify(replied.content)).toBeFalsy()
+  const all = await threadsOf(drop, '?state=all')
+  expect(all.map(({ state }) => state)).toEqual(['resolved', 'resolved'])
+  expect(all[1]!.messages.at(-1)).toMatchObject({ body: 'Mended.' })
+  const half = await client.callTool({
+    name: 'service_reply',
+    arguments: {
+      id: drop.slug,
+      replies: [
+        { thread: two.id, body: 'Once more.' },
+        { thread: 'th_no', body: 'x' },
+      ],
+    },
+  })
+  expect(half.isError).toBe(true)
+  expect((await threadsOf(drop, '?state=all'))[1]!.messages).toHaveLength(2)
+  await client.close()
 })
 
 describe('after a publish a thread is', () => {

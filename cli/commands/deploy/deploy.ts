@@ -9,6 +9,7 @@ import type { ArchiveContent } from '../../content/archive-content.ts'
 import { findDrop, requireLinked } from '../../content/chosen-drop.ts'
 import { yesOption, type Arguments, type Command, type Context } from '../../terminal/command.ts'
 import { compareWithLive, printChanges } from '../../content/comparison.ts'
+import { WATCHED_PREVIEW, watchFolder } from './watch.ts'
 import { CliError, exitCodes, usageError } from '../../terminal/failure.ts'
 import { digestStream, type Folder, type LocalFile } from '../../content/folder.ts'
 import { PUBLISH_TIMEOUT_MS } from '../../service/http-client.ts'
@@ -39,7 +40,7 @@ export const deploy: Command = {
   name: 'deploy',
   summary: 'Publish a folder, a page, a document or a .zip',
   usage:
-    'deploy [folder|file] [--slug <slug>] [--message <text>] [--private] [--viewers <addresses>] [--guest-link] [--spa] [--include <pattern>] [--preview <name>] [--purge] [--dry-run] [--yes]',
+    'deploy [folder|file] [--slug <slug>] [--message <text>] [--private] [--viewers <addresses>] [--guest-link] [--spa] [--include <pattern>] [--preview <name>] [--resolves <thread>] [--watch] [--purge] [--dry-run] [--yes]',
   options: {
     slug: { type: 'string', value: 'slug', help: 'Publish to this drop of yours; made if it is free' },
     message: { type: 'string', value: 'text', help: 'What changed; shown in the list of versions' },
@@ -60,6 +61,11 @@ export const deploy: Command = {
       help: 'Publish these although they look like secrets or usually stay at home',
     },
     preview: { type: 'string', value: 'name', help: 'Publish to the preview of this name; what is live stays' },
+    resolves: { type: 'string', value: 'thread', multiple: true, help: 'Resolve what was said: this version mends it' },
+    watch: {
+      type: 'boolean',
+      help: 'Publish to a preview ("watch", or that of --preview) whenever a file changes, until Ctrl-C',
+    },
     purge: { type: 'boolean', help: 'Also remove everything older: versions, their previews and kept files' },
     'purge-all': { type: 'boolean', help: 'The same, and named previews' },
     'dry-run': { type: 'boolean', help: 'Compare with what is live, publish nothing' },
@@ -78,6 +84,7 @@ export const deploy: Command = {
   maxPositionals: 1,
   async run(context, args) {
     if (args.flag('dry-run')) return describeSource(context, args)
+    if (args.flag('watch')) return watchSource(context, args)
     const outcome = await deploySource(context, args)
     const isPrivate = uploadOptions(args).sharing !== undefined || outcome.site.access_mode === 'viewers'
     report(context, outcome, isPrivate)
@@ -102,6 +109,28 @@ export async function deploySource(context: Context, args: Arguments): Promise<D
     : deployFile(context, source, project, args, options)
 }
 
+/** Publishes to a preview now and after each change; open tabs of members reload by themselves. */
+async function watchSource(context: Context, args: Arguments): Promise<void> {
+  const source = await findSource(context.cwd, args.positionals[0])
+  const stop = new AbortController()
+  process.once('SIGINT', () => stop.abort())
+  process.once('SIGTERM', () => stop.abort())
+  let isFirst = true
+  const publish = async (): Promise<void> => {
+    const outcome = await deploySource(context, args)
+    report(context, outcome, true)
+    if (isFirst) context.terminal.note(`Review it as it changes: ${reviewAddress(context, args, outcome)}`)
+    isFirst = false
+  }
+  await publish()
+  const folder = source.kind === 'folder' ? source.path : path.dirname(source.path)
+  await watchFolder(context, folder, publish, stop.signal)
+}
+
+function reviewAddress({ url }: Context, args: Arguments, { site }: DeployOutcome): string {
+  return `${url}/review/${site.slug}?preview=${args.text('preview') ?? WATCHED_PREVIEW}`
+}
+
 async function describeSource(context: Context, args: Arguments): Promise<void> {
   uploadOptions(args)
   const { source, project } = await openSource(context, args)
@@ -122,21 +151,23 @@ async function actAsWorkflow(context: Context, project: Project, args: Arguments
 function uploadOptions(args: Arguments): UploadOptions {
   if (args.flag('spa') && args.flag('no-spa')) throw usageError('--spa and --no-spa exclude each other.')
   const message = args.text('message')
-  const preview = args.text('preview')
+  const preview = args.text('preview') ?? (args.flag('watch') ? WATCHED_PREVIEW : undefined)
+  const resolves = args.texts('resolves').flatMap((text) => text.split(','))
   const sharing = { ...sharingOf(args) }
   return {
     ...(message === undefined ? {} : { message }),
     allowSecrets: args.texts('include').length > 0,
     ...(Object.keys(sharing).length > 0 ? { sharing } : {}),
     ...(preview === undefined ? {} : { preview }),
+    ...(resolves.length === 0 ? {} : { resolves }),
     ...(args.flag('purge-all') ? { purge: 'all' } : args.flag('purge') ? { purge: true } : {}),
     ...(args.flag('spa') ? { spaFallback: true } : args.flag('no-spa') ? { spaFallback: false } : {}),
   }
 }
 
 /** Whether the same content again would change nothing. */
-function isAboutContent({ purge, preview }: UploadOptions): boolean {
-  return purge === undefined && preview === undefined
+function isAboutContent({ purge, preview, resolves }: UploadOptions): boolean {
+  return purge === undefined && preview === undefined && resolves === undefined
 }
 
 async function deployFolder(
@@ -237,6 +268,7 @@ async function publishFile(
     ...(options.allowSecrets ? { allow_secrets: 'true' } : {}),
     ...(options.purge === undefined ? {} : { purge: String(options.purge) }),
     ...(options.preview === undefined ? {} : { preview: options.preview }),
+    ...(options.resolves === undefined ? {} : { resolves: options.resolves.join(',') }),
     ...formFields(options.sharing ?? {}),
     ...(source.kind === 'zip' || isPageFormat(fileKindOf(source.path)) ? {} : { as: 'document' }),
   })

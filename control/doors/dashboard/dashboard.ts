@@ -18,6 +18,7 @@ import { publicRoutes } from './public/public-pages.ts'
 import { siteDomainsRoutes } from './drops/domains-pages.ts'
 import { siteSettingsRoutes } from './drops/settings-pages.ts'
 import { sitesRoutes } from './drops/drop-pages.ts'
+import { reviewPageRoutes } from './sharing/review-pages.ts'
 import { sharingRoutes } from './sharing/sharing-pages.ts'
 import { staffRoutes } from './staff/staff-pages.ts'
 import { templateRoutes } from './templates/template-pages.ts'
@@ -64,6 +65,7 @@ export function createDashboard(services: DashboardServices): Dashboard {
         ...siteSettingsRoutes(services, handlers),
         ...siteDomainsRoutes(services, handlers),
         ...sharingRoutes(services, handlers),
+        ...reviewPageRoutes(services, handlers),
         ...accountRoutes(services, handlers),
         ...staffRoutes(services, handlers),
       ]

@@ -7,6 +7,7 @@ import type { QuickContent, QuickFile, QuickPublished } from '../../drops/sites/
 import type { Propagated } from '../../drops/sites/sites.ts'
 import { parse } from '../../ground/http/api.ts'
 import { previewName, purge as purgeField } from '../../drops/sites/schemas.ts'
+import { MAX_THREADS_AT_ONCE } from '../../drops/threads/rules.ts'
 import { sideBySide } from '../../../shared/values/side-by-side.ts'
 import { decodeContent } from './arguments.ts'
 import { aboutClocks, sharingFields } from './drop-tools.ts'
@@ -31,6 +32,8 @@ const message = z.string().max(MAX_MESSAGE_CHARS).optional()
 const purge = z.literal([true, 'all']).optional()
 /** Without its words for people: a model pays for them at each tool. */
 const preview = previewName.optional().meta({ description: undefined })
+
+const resolves = z.array(z.string()).max(MAX_THREADS_AT_ONCE).optional()
 
 const placeFields = {
   slug: z.string().optional(),
@@ -65,6 +68,7 @@ const publish = defineTool({
     message,
     purge: purge.describe('Remove all older; all: previews too'),
     preview: preview.describe('Named preview, not live'),
+    resolves: resolves.describe('Threads it mends'),
   },
   output: publishedFacts,
   run: ({ content, format, upload, files: sent, ...place }, call) =>
@@ -79,7 +83,7 @@ const publishFiles = defineTool({
   needs: 'publish',
   hints: 'publishes',
   isListed: false,
-  input: { files: files.min(1), ...placeFields, allow_secrets: allowSecrets, message, purge, preview },
+  input: { files: files.min(1), ...placeFields, allow_secrets: allowSecrets, message, purge, preview, resolves },
   output: publishedFacts,
   run: ({ files: sent, ...place }, call) => publishTo(call, { files: sent }, place),
 })
@@ -92,7 +96,7 @@ interface Sent {
   readonly upload?: string | undefined
 }
 
-const placeSchema = z.object({ ...placeFields, allow_secrets: allowSecrets, message, purge, preview })
+const placeSchema = z.object({ ...placeFields, allow_secrets: allowSecrets, message, purge, preview, resolves })
 
 async function publishTo(
   call: Call,
@@ -107,6 +111,7 @@ async function publishTo(
     message: said,
     purge: ends,
     preview: named,
+    resolves: mended,
     ...access
   }: z.infer<typeof placeSchema>,
 ): Promise<Answer> {
@@ -119,6 +124,7 @@ async function publishTo(
     replace,
     message: said,
     preview: named,
+    resolves: mended,
     access,
     purge: parse(purgeField, ends),
     ifVersion: if_version,
@@ -149,10 +155,21 @@ const editFiles = defineTool({
     message,
     purge,
     preview,
+    resolves,
   },
   output: publishedFacts,
   async run(
-    { id, put = [], delete: remove = [], if_version, allow_secrets, message: said, purge: ends, preview: named },
+    {
+      id,
+      put = [],
+      delete: remove = [],
+      if_version,
+      allow_secrets,
+      message: said,
+      purge: ends,
+      preview: named,
+      resolves: mended,
+    },
     call,
   ) {
     if (put.length + remove.length === 0) throw errors.invalidRequest('Send files to put, or paths to delete.')
@@ -167,6 +184,7 @@ const editFiles = defineTool({
           message: said,
           purge: parse(purgeField, ends),
           preview: named,
+          resolves: mended,
           progress,
         }),
       ),

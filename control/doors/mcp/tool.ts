@@ -12,6 +12,8 @@ import type { Publishing } from '../../drops/publishing/contract.ts'
 import type { ContentUploads } from '../../drops/sites/uploads/content-uploads/content-uploads.ts'
 import type { QuickPublish } from '../../drops/sites/versions/quick-publish.ts'
 import type { Sites } from '../../drops/sites/sites.ts'
+import type { Reviewers } from '../../drops/review/reviewers.ts'
+import type { Review } from '../../drops/threads/review.ts'
 import type { ViewerSharing } from '../../drops/visiting/sharing.ts'
 import type { Versions } from '../../drops/sites/versions/versions.ts'
 import type { Previews } from '../../drops/sites/kept/previews.ts'
@@ -23,6 +25,8 @@ export interface ToolServices {
   versions: Pick<Versions, 'list' | 'requireId' | 'promote' | 'liveManifest'>
   previews: Pick<Previews, 'list' | 'promote' | 'remove'>
   quickPublish: QuickPublish
+  review: Pick<Review, 'list' | 'replyAll'>
+  reviewers: Pick<Reviewers, 'member'>
   viewerSharing: Pick<ViewerSharing, 'viewers' | 'add' | 'addLink'>
   contentUploads: Pick<ContentUploads, 'create' | 'use'>
   domains: Pick<Domains, 'list' | 'add' | 'check' | 'makeMain' | 'remove'>

@@ -48,16 +48,16 @@ const MAX_SEALED_CHARS = 2000
 export interface Reviewers {
   /** Throws 401 without a credential, 404 for what is not theirs, 403 where the credential is too narrow. */
   require(request: Request, siteId: string, needs: Scope): Promise<Reviewer>
-  /** The same, where a page asks instead of refusing. */
-  find(request: Request, siteId: string): Promise<Reviewer | undefined>
+  /** For pages: who comes with this session, or with the cookie of the review page; undefined for strangers. */
+  find(request: Request, site: SiteFacts, actor: Actor | undefined): Promise<Reviewer | undefined>
   /** A member of the drop's organisation, for callers that have no request; throws 404 for others. */
   member(actor: Actor, siteId: string): Promise<Reviewer>
   /** The link of a token, where it may be used now. */
   link(siteId: string, token: string): Promise<GuestLinkRow | undefined>
   /** Takes one use of the link and gives the cookie; undefined when it is over. */
   enterByLink(tx: Sql, siteId: string, token: string, name: string): Promise<string | undefined>
-  /** The cookie of a viewer who has proved their address. */
-  enterAsViewer(siteId: string, viewer: CommentingViewer, email: string, name: string): string
+  /** The cookie of a viewer who has proved their address; undefined for who is no viewer. */
+  enterByMail(siteId: string, email: string, name: string): Promise<string | undefined>
 }
 
 interface ReviewersDependencies {
@@ -101,7 +101,9 @@ export function createReviewers(deps: ReviewersDependencies): Reviewers {
 
   async function ofCookie(site: SiteFacts, request: Request): Promise<Reviewer | undefined> {
     const visit = openVisit(secrets, request.cookie(visitCookieName(site.id)))
-    if (visit?.siteId !== site.id || visit.endsAt <= clock.now() || isCrossOrigin(request, baseUrl)) return undefined
+    if (visit?.siteId !== site.id || visit.endsAt <= clock.now()) return undefined
+    // A link from elsewhere leads here; a form or a script from elsewhere does nothing.
+    if (request.method !== 'GET' && isCrossOrigin(request, baseUrl)) return undefined
     const { kind, id, key, name, email } = visit
     const person = { kind, id, key, name, site, actor: undefined, ip: request.ip }
     if (kind === 'guest') {
@@ -160,8 +162,10 @@ export function createReviewers(deps: ReviewersDependencies): Reviewers {
       const site = await sites.requireOwn(sql, actor, siteId)
       return { ...memberOf(actor), site, actor, email: actor.email, ip: actor.ip }
     },
-    async find(request, siteId) {
-      return require(request, siteId, 'read').catch(() => undefined)
+    async find(request, site, actor) {
+      const known = actor?.emailVerified ? await ofActor(site, actor) : undefined
+      if (known !== undefined) return known
+      return isOpenToVisitors(site, clock.now()) ? ofCookie(site, request) : undefined
     },
     async enterByLink(tx, siteId, token, name) {
       const used = await useGuestLink(tx, siteId, token, { now: new Date(clock.now()), counts: true })
@@ -173,10 +177,13 @@ export function createReviewers(deps: ReviewersDependencies): Reviewers {
         clock.now(),
       )
     },
-    enterAsViewer(siteId, viewer, email, name) {
+    async enterByMail(siteId, email, given) {
+      const viewer = await findViewerOf(sql, siteId, email)
+      if (!viewer) return undefined
+      const name = nameIn(given) || nameOfEmail(email)
       const { kind, id, key } = viewerAuthor(viewer, email, name)
       const endsAt = clock.now() + VISIT_MS
-      return visitCookie(secrets, { siteId, kind, id, key, name: nameIn(name), email, endsAt }, clock.now())
+      return visitCookie(secrets, { siteId, kind, id, key, name, email, endsAt }, clock.now())
     },
   }
 }
@@ -191,13 +198,13 @@ function isOver(link: GuestLinkRow | undefined, now: number): boolean {
 }
 
 /** Who was let in sees nothing of a drop that is closed to everyone. Drops that have only previews can be talked about. */
-export function isOpenToVisitors(site: SiteFacts, now: number): boolean {
+function isOpenToVisitors(site: SiteFacts, now: number): boolean {
   const state = stateOf(site, now)
   return state === 'live' || state === 'reserved'
 }
 
 /** One line, as people sign. */
-export function nameIn(text: string): string {
+function nameIn(text: string): string {
   const name = storable(text.replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim())
   return name.slice(0, MAX_AUTHOR_CHARS)
 }

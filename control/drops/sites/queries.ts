@@ -24,6 +24,13 @@ export async function findSite(sql: Sql, siteId: string): Promise<SiteFacts | un
   return site
 }
 
+/** Whoever's it is. */
+export async function findSiteBySlug(sql: Sql, slug: string): Promise<SiteFacts | undefined> {
+  const [site] = await sql<SiteFacts[]>`
+    select ${siteFacts(sql)} from ${siteSource(sql)} where s.slug = ${slug} and s.deleted_at is null`
+  return site
+}
+
 /** Another tenant's site is as absent as a missing one. */
 export async function findOwnSite(sql: Sql, orgId: string, siteId: string): Promise<SiteFacts | undefined> {
   const [site] = await sql<SiteFacts[]>`

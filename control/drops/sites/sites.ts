@@ -77,6 +77,8 @@ export interface Sites extends Reservations {
   /** Paused drops that fit the cap again are live: whenever their owner makes room, or comes back. */
   resumeFitting(tx: RoutingTransaction, orgId: string): Promise<void>
   find(sql: Sql, siteId: string): Promise<SiteFacts | undefined>
+  /** By the name in its address, whoever's it is. */
+  findNamed(slug: string): Promise<SiteFacts | undefined>
   showAll(sites: readonly SiteFacts[]): Promise<ApiSite[]>
   get(actor: Actor, siteId: string): Promise<ApiSite>
   /** Why a drop could not have this slug, with free ones that are like it; undefined when it could. Takes nothing. */
@@ -229,7 +231,17 @@ export function createSites(deps: SitesDependencies): Sites {
 
 type Reading = Pick<
   Sites,
-  'find' | 'showAll' | 'get' | 'lookAtSlug' | 'organisationOf' | 'findId' | 'list' | 'showSome' | 'dailyViews' | 'usage'
+  | 'find'
+  | 'findNamed'
+  | 'showAll'
+  | 'get'
+  | 'lookAtSlug'
+  | 'organisationOf'
+  | 'findId'
+  | 'list'
+  | 'showSome'
+  | 'dailyViews'
+  | 'usage'
 >
 
 /** What changes nothing. */
@@ -258,6 +270,7 @@ function createReading({ sql, clock, config }: Pick<SitesDependencies, 'sql' | '
 
   return {
     find: queries.findSite,
+    findNamed: (slug) => queries.findSiteBySlug(sql, slug),
     showAll,
     get: showOwn,
     async lookAtSlug(actor, slug, siteId) {

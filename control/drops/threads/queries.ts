@@ -208,6 +208,43 @@ export async function eraseThreadsOfSite(sql: Sql, siteId: string): Promise<void
   await sql`delete from threads where site_id = ${siteId}`
 }
 
+export interface DueDigest {
+  readonly site_id: string
+  readonly slug: string
+  readonly name: string
+  readonly email: string
+}
+
+/** Drops whose owners have not been told of something for as long as they want to wait. */
+export async function listDueDigests(
+  sql: Sql,
+  before: { readonly hourly: Date; readonly daily: Date; readonly now: Date },
+): Promise<DueDigest[]> {
+  return sql<DueDigest[]>`
+    select s.id as site_id, s.slug, s.name, u.email
+    from thread_messages m join sites s on s.id = m.site_id join organisations o on o.id = s.org_id
+      join users u on u.id = o.owner_id
+    where m.mailed_at is null and s.deleted_at is null and u.email_verified_at is not null and s.thread_mails <> 'never'
+    group by s.id, s.slug, s.name, s.thread_mails, u.email
+    having min(m.created_at) <= case s.thread_mails
+      when 'hourly' then ${before.hourly}::timestamptz when 'daily' then ${before.daily}::timestamptz
+      else ${before.now}::timestamptz end
+    limit 100`
+}
+
+/** Marks what was not told yet, and returns it, the oldest first: of two controls one tells. */
+export async function takeUnmailed(
+  sql: Sql,
+  siteId: string,
+  now: Date,
+): Promise<{ id: string; body: string; author_name: string; page: string; created_at: Date }[]> {
+  const rows = await sql<{ id: string; body: string; author_name: string; page: string; created_at: Date }[]>`
+    update thread_messages m set mailed_at = ${now} from threads t
+    where m.site_id = ${siteId} and m.mailed_at is null and t.id = m.thread_id
+    returning m.id, m.body, m.author_name, t.page, m.created_at`
+  return rows.toSorted((a, b) => a.created_at.getTime() - b.created_at.getTime())
+}
+
 /** What one person, viewer or link wrote, and the threads that consist of nothing else. Returns the drops. */
 export async function eraseAuthor(sql: Sql, kind: AuthorKind, authorId: string): Promise<string[]> {
   const rows = await sql<{ site_id: string }[]>`

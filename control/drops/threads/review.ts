@@ -121,12 +121,12 @@ function createDeeds(deps: ReviewDependencies) {
     }
   }
 
-  async function shown(db: Sql, { site }: Reviewer, threads: readonly queries.ThreadRow[]): Promise<ApiThread[]> {
+  async function shown(db: Sql, reviewer: Reviewer, threads: readonly queries.ThreadRow[]): Promise<ApiThread[]> {
     const messages = await queries.listMessages(
       db,
       threads.map(({ id }) => id),
     )
-    return showThreads(threads, messages, reviewUrlOf(baseUrl, site.slug))
+    return showThreads(threads, messages, reviewUrlOf(baseUrl, reviewer.site.slug), reviewer)
   }
 
   async function shownAgain(db: Sql, reviewer: Reviewer, threadId: string): Promise<ApiThread> {
@@ -217,7 +217,7 @@ export function createReview(deps: ReviewDependencies): Review {
       if (!(await queries.findThread(sql, reviewer.site.id, threadId))) throw errors.notFound('thread')
       await requireFewMessages(reviewer)
       return transaction(sql, async (tx) =>
-        showMessage(await answer(tx, reviewer, await requireThread(tx, reviewer, threadId), body)),
+        showMessage(await answer(tx, reviewer, await requireThread(tx, reviewer, threadId), body), reviewer),
       )
     },
 
@@ -257,7 +257,7 @@ export function createReview(deps: ReviewDependencies): Review {
         const body = storable(text)
         await queries.setBody(tx, messageId, body, now())
         await queries.noteChange(tx, reviewer.site.id)
-        return showMessage({ ...message, body, edited_at: now() })
+        return showMessage({ ...message, body, edited_at: now() }, reviewer)
       }),
 
     remove: (reviewer, messageId) =>

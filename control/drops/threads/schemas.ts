@@ -6,6 +6,7 @@ import type { Anchor, FoundAnchor } from '../publishing/comparison/anchors.ts'
 import { storable } from '../publishing/html/text.ts'
 import type { MessageRow, ThreadRow } from './queries.ts'
 import {
+  isAuthor,
   MAX_BODY_CHARS,
   MAX_CONTEXT_CHARS,
   MAX_PAGE_CHARS,
@@ -15,6 +16,7 @@ import {
   PLACEMENTS,
   THREAD_LABELS,
   THREAD_STATES,
+  type Author,
 } from './rules.ts'
 
 const SAMPLE_TIME = '2026-11-15T09:00:00.000Z'
@@ -64,6 +66,7 @@ export const messageSchema = z
     author: authorSchema,
     at: time('When.'),
     edited_at: described(z.iso.datetime().nullable(), 'When its author last changed it.', null),
+    mine: described(z.boolean(), 'You wrote it.', false).optional(),
   })
   .meta({ id: 'ThreadMessage' })
 export type ApiMessage = z.infer<typeof messageSchema>
@@ -92,6 +95,7 @@ export const threadSchema = z
     resolved_at: time('When it was resolved.').optional(),
     author: authorSchema,
     created_at: time('When it was opened.'),
+    mine: described(z.boolean(), 'You opened it.', false).optional(),
     messages: described(z.array(messageSchema), 'What was said, the oldest first.'),
   })
   .meta({ id: 'Thread' })
@@ -154,13 +158,24 @@ const authorOf = (row: Pick<MessageRow, 'author_kind' | 'author_name'>): z.infer
   name: row.author_name,
 })
 
-export function showMessage(row: MessageRow): ApiMessage {
+/** Whoever asks, where someone does. */
+type Asking = Pick<Author, 'kind' | 'id' | 'key'>
+
+function mineOf(row: AuthoredRow, by: Asking | undefined): { mine?: boolean } {
+  if (!by) return {}
+  return { mine: isAuthor(by, { kind: row.author_kind, id: row.author_id, key: row.author_key }) }
+}
+
+type AuthoredRow = Pick<MessageRow, 'author_kind' | 'author_id' | 'author_key'>
+
+export function showMessage(row: MessageRow, by?: Asking): ApiMessage {
   return {
     id: row.id,
     body: row.body,
     author: authorOf(row),
     at: row.created_at.toISOString(),
     edited_at: row.edited_at?.toISOString() ?? null,
+    ...mineOf(row, by),
   }
 }
 
@@ -169,6 +184,7 @@ export function showThreads(
   threads: readonly ThreadRow[],
   messages: readonly MessageRow[],
   reviewUrl: string,
+  by?: Asking,
 ): ApiThread[] {
   const ofThread = Map.groupBy(messages, ({ thread_id }) => thread_id)
   return threads.map((row) => ({
@@ -186,7 +202,8 @@ export function showThreads(
     ...(row.resolved_at === null ? {} : { resolved_at: row.resolved_at.toISOString() }),
     author: authorOf(row),
     created_at: row.created_at.toISOString(),
-    messages: (ofThread.get(row.id) ?? []).map(showMessage),
+    ...mineOf(row, by),
+    messages: (ofThread.get(row.id) ?? []).map((message) => showMessage(message, by)),
   }))
 }
 

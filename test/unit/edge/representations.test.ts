@@ -24,7 +24,7 @@ async function encodingOf(file: Partial<ManifestFile>, injected: Snippets | unde
   const representations = createRepresentations({
     blobs,
     cache,
-    snippets: { for: () => injected },
+    snippets: { for: () => injected, framed: () => expect.fail('framed'), live: () => expect.fail('live') },
     machines: { markdown: () => expect.fail('nobody asked for Markdown') },
   })
   const drop = { route: {}, versionNumber: 1, isProtected: false, isPreview: false } as Drop

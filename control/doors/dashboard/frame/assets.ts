@@ -32,6 +32,7 @@ const STYLES = [
   'charts',
   'docs',
   'landing',
+  'review',
 ]
 
 interface Asset {

@@ -62,6 +62,8 @@ export interface Page {
   readonly flash?: Flash | undefined
   /** Origins that a form of this page may lead to, besides our own (an OAuth client's redirect). */
   readonly formTargets?: readonly string[]
+  /** Origins that a frame of this page shows, besides our own. */
+  readonly frames?: readonly string[]
   readonly headers?: Readonly<Record<string, string>>
   /** Where signing in or up from the navigation leads back to: a path of ours. */
   readonly next?: string | undefined
@@ -91,7 +93,7 @@ export function createLayout(house: House): RenderPage {
     const nonce = randomBytes(16).toString('base64url')
     const top = header(house, viewer, page, (await viewer.signedIn?.organisations()) ?? [])
     const reply = htmlReply(page.status ?? 200, renderDocument(house, viewer, page, { nonce, top }).text, {
-      ...securityHeaders(nonce, page.formTargets ?? []),
+      ...securityHeaders(nonce, page),
       ...page.headers,
       ...(viewer.cookies.length > 0 ? { 'set-cookie': viewer.cookies } : {}),
     })
@@ -99,14 +101,17 @@ export function createLayout(house: House): RenderPage {
   }
 }
 
-function securityHeaders(nonce: string, formTargets: readonly string[]): Record<string, string> {
+function securityHeaders(
+  nonce: string,
+  { formTargets = [], frames = [] }: Pick<Page, 'formTargets' | 'frames'>,
+): Record<string, string> {
   const policy = [
     "default-src 'none'",
     `script-src 'nonce-${nonce}'`,
     `style-src 'nonce-${nonce}'`,
     "img-src 'self' data: blob:",
     "connect-src 'self'",
-    "frame-src 'self'",
+    `frame-src ${["'self'", ...frames].join(' ')}`,
     `form-action ${["'self'", ...formTargets].join(' ')}`,
     "base-uri 'none'",
     "frame-ancestors 'none'",

@@ -31,6 +31,9 @@ import type { Uploads } from '../../../drops/sites/uploads/uploads.ts'
 import type { Versions } from '../../../drops/sites/versions/versions.ts'
 import type { AccessRequests } from '../../../drops/visiting/requests.ts'
 import type { SharedWithMe } from '../../../drops/visiting/shared-with-me.ts'
+import type { ReviewFrames } from '../../../drops/review/frames.ts'
+import type { Reviewers } from '../../../drops/review/reviewers.ts'
+import type { Review } from '../../../drops/threads/review.ts'
 import type { ViewerSharing } from '../../../drops/visiting/sharing.ts'
 import type { VisitDesk } from '../../../drops/visiting/visit-desk.ts'
 import type { Trust } from '../../../drops/trust/trust.ts'
@@ -70,14 +73,24 @@ export interface DashboardServices {
   readonly organisations: Organisations
   readonly sites: Pick<
     Sites,
-    'choose' | 'list' | 'get' | 'create' | 'patch' | 'delete' | 'dailyViews' | 'lookAtSlug' | 'organisationOf' | 'usage'
+    | 'choose'
+    | 'findNamed'
+    | 'list'
+    | 'get'
+    | 'create'
+    | 'patch'
+    | 'delete'
+    | 'dailyViews'
+    | 'lookAtSlug'
+    | 'organisationOf'
+    | 'usage'
   >
   readonly versions: Pick<
     Versions,
-    'publish' | 'publishNew' | 'list' | 'history' | 'promote' | 'changes' | 'compare' | 'liveManifest'
+    'publish' | 'publishNew' | 'liveVersion' | 'list' | 'history' | 'promote' | 'changes' | 'compare' | 'liveManifest'
   >
-  readonly previews: Pick<Previews, 'list' | 'promote' | 'remove'>
-  readonly secrets: Pick<Secrets, 'sign'>
+  readonly previews: Pick<Previews, 'list' | 'named' | 'promote' | 'remove'>
+  readonly secrets: Pick<Secrets, 'sign' | 'open'>
   readonly webhooks: Webhooks
   readonly uploads: Pick<Uploads, 'requireWelcome'>
   readonly publishing: Pick<Publishing, 'receive' | 'readBlob' | 'renderMarkdown'>
@@ -92,9 +105,12 @@ export interface DashboardServices {
   readonly trust: Pick<Trust, 'takedown' | 'restore' | 'report' | 'openQueue' | 'dismiss' | 'search'>
   readonly gallery: Pick<Gallery, 'list'>
   readonly viewerSharing: ViewerSharing
+  readonly review: Review
+  readonly reviewers: Reviewers
+  readonly reviewFrames: ReviewFrames
   readonly sharedWithMe: SharedWithMe
   readonly accessRequests: AccessRequests
-  readonly visitDesk: Pick<VisitDesk, 'memberLink'>
+  readonly visitDesk: Pick<VisitDesk, 'memberLink' | 'answer'>
   readonly oauth: Pick<OAuth, 'listGrants' | 'revokeGrant'> & { readonly device: Pick<DeviceGrants, 'find' | 'decide'> }
   readonly serviceStatus: ServiceStatus
   readonly billing: Pick<Billing, 'checkout' | 'portal' | 'overview' | 'returned' | 'subscriptionsOf'>

@@ -1,0 +1,277 @@
+/** /review/<slug>: a drop in a frame, and what people say about it. Every deed works without scripts, too. */
+import { errors } from '../../../../shared/contracts/errors.ts'
+import { openAdmission } from '../../../../shared/contracts/admission.ts'
+import { isPreviewName, siteHost } from '../../../../shared/http/hosts.ts'
+import { addressOf } from '../../../../shared/settings/settings.ts'
+import { GUEST_PATH } from '../../../../shared/contracts/visit-desk.ts'
+import type { Actor } from '../../../ground/actor.ts'
+import { transaction } from '../../../ground/database/sql.ts'
+import { parse } from '../../../ground/http/api.ts'
+import { html as htmlReply, json, seeOther } from '../../../ground/http/reply.ts'
+import { paramsOf, type Request, type Route } from '../../../ground/http/route.ts'
+import { isCrossOrigin } from '../../../people/access/same-origin.ts'
+import type { SiteFacts } from '../../../drops/sites/rules.ts'
+import { mayDo, pagePathOf, THREAD_STATES } from '../../../drops/threads/rules.ts'
+import type { Reviewer } from '../../../drops/threads/review.ts'
+import { openThreadSchema, writeMessageSchema } from '../../../drops/threads/schemas.ts'
+import { accessModeOf } from '../../../drops/viewers/access.ts'
+import type { PageRequest } from '../frame/callers.ts'
+import type { Handlers } from '../frame/handlers.ts'
+import type { Page, Viewer } from '../frame/layout.ts'
+import type { DashboardServices } from '../frame/services.ts'
+import { comeInPage, namePage, reviewPage } from './review-view.ts'
+import { threadList, type ListedFor } from './thread-view.ts'
+
+const HOME = '/review/:slug'
+const DOOR = `${HOME}/guest/:token` as const
+const FORM = { on: HOME, keeps: ['preview', 'state'] } as const
+
+type Services = DashboardServices
+
+export function reviewPageRoutes(services: Services, handlers: Handlers): Route[] {
+  return [
+    ...shellRoutes(services, handlers),
+    ...doorRoutes(services, handlers),
+    ...deedRoutes(services, handlers),
+    ...scriptRoutes(services, handlers),
+  ]
+}
+
+/** What of the address a page keeps. */
+interface Asked {
+  readonly page: string
+  readonly preview: string | undefined
+  readonly state: 'open' | 'resolved' | 'all'
+  readonly thread: string | undefined
+}
+
+function askedOf({ query }: Request): Asked {
+  const state = query.get('state') ?? 'open'
+  const preview = query.get('preview') ?? ''
+  return {
+    page: pagePathOf(query.get('page') ?? '/') ?? '/',
+    preview: isPreviewName(preview) ? preview : undefined,
+    state: [...THREAD_STATES, 'all' as const].find((each) => each === state) ?? 'open',
+    thread: query.get('thread') ?? undefined,
+  }
+}
+
+/** The preview and the filter, which are names of ours. */
+function keptOf({ preview, state }: Pick<Asked, 'preview' | 'state'>): string {
+  const parts = [preview !== undefined && `preview=${preview}`, state !== 'open' && `state=${state}`]
+  const kept = parts.filter((part) => part !== false).join('&')
+  return kept === '' ? '' : `?${kept}`
+}
+
+async function requireDrop({ sites }: Services, slug: string): Promise<SiteFacts> {
+  const site = await sites.findNamed(slug)
+  if (!site || site.org_id === null) throw errors.notFound('drop to review')
+  return site
+}
+
+interface Entered {
+  readonly site: SiteFacts
+  readonly reviewer: Reviewer
+}
+
+/** Who comes to the page of a drop; throws 401 for strangers. */
+async function requireReviewer(
+  services: Services,
+  { request, actor }: { request: Request; actor: Actor | undefined },
+  slug: string,
+): Promise<Entered> {
+  const site = await requireDrop(services, slug)
+  const reviewer = await services.reviewers.find(request, site, actor)
+  if (!reviewer) throw errors.unauthorized('Open the link that you were sent, or sign in.')
+  return { site, reviewer }
+}
+
+function listedFor(viewer: Viewer, { site, reviewer }: Entered, asked: Asked, now: number): ListedFor {
+  const kept = keptOf(asked)
+  const visible = site.threads_visible
+  return {
+    viewer,
+    base: `/review/${site.slug}`,
+    query: kept,
+    mayWrite: mayDo(reviewer, 'reply', { visible }),
+    maySettle: ({ mine }) => reviewer.role === 'member' || (mine === true && reviewer.role === 'comment'),
+    chosen: asked.thread,
+    now,
+  }
+}
+
+function shellRoutes(services: Services, handlers: Handlers): Route[] {
+  const { review, reviewFrames, reviewers, versions, previews, clock } = services
+
+  async function show(asked: PageRequest, entered: Entered): Promise<Page> {
+    const { site, reviewer } = entered
+    const wanted = askedOf(asked.request)
+    const list = listedFor(asked.viewer, entered, wanted, clock.now())
+    const shown = await review.list(reviewer, wanted.thread === undefined ? wanted.state : 'all')
+    const chosen = shown.find(({ id }) => id === wanted.thread)
+    const page = chosen?.page ?? wanted.page
+    const preview = wanted.preview ?? chosen?.preview ?? undefined
+    const version = preview === undefined ? await versions.liveVersion(site) : await previews.named(site.id, preview)
+    if (!version) throw errors.notFound(preview === undefined ? 'page to review yet' : 'preview')
+    return reviewPage(asked.viewer, {
+      drop: site,
+      frame: await reviewFrames.of(site, reviewer, { page, preview }),
+      page,
+      preview,
+      version: version.number,
+      state: wanted.state,
+      threads: shown,
+      changed: await review.changed(reviewer),
+      list,
+      name: reviewer.name,
+      shareUrl:
+        reviewer.role === 'member' && accessModeOf(site) !== 'public' ? `/sites/${site.id}/sharing/public` : undefined,
+    })
+  }
+
+  return [
+    handlers.page(HOME, async (asked) => {
+      const site = await requireDrop(services, asked.params.slug)
+      const reviewer = await reviewers.find(asked.request, site, asked.actor)
+      if (reviewer && mayDo(reviewer, 'read', { visible: site.threads_visible })) return show(asked, { site, reviewer })
+      const isForViewers = accessModeOf(site) === 'viewers'
+      const email = asked.request.query.get('email') ?? undefined
+      return comeInPage(asked.viewer, site, { base: `/review/${site.slug}`, email, isForViewers })
+    }),
+  ]
+}
+
+function doorRoutes(services: Services, handlers: Handlers): Route[] {
+  const { sql, reviewers, visitDesk, secrets, config } = services
+  const own = (site: SiteFacts): string => addressOf(config, siteHost(site.slug, config.sitesDomain))
+  return [
+    handlers.page(DOOR, async ({ request, viewer, actor, params }) => {
+      const site = await requireDrop(services, params.slug)
+      const link = await reviewers.link(site.id, params.token)
+      if (!link) throw errors.invalidLink()
+      if (link.role === 'view') return seeOther(`${own(site)}${GUEST_PATH}/${params.token}`)
+      const known = await reviewers.find(request, site, actor)
+      if (known && (known.role === 'member' || known.id === link.id)) return seeOther(`/review/${site.slug}`)
+      return namePage(viewer, site, `/review/${site.slug}/guest/${params.token}`)
+    }),
+    handlers.form(DOOR, { on: DOOR }, async ({ params, form }) => {
+      const site = await requireDrop(services, params.slug)
+      const name = (form.get('name') ?? '').trim()
+      if (name === '') throw errors.invalidRequest('name: say who you are.')
+      const cookie = await transaction(sql, (tx) => reviewers.enterByLink(tx, site.id, params.token, name))
+      if (cookie === undefined) throw errors.invalidLink()
+      return seeOther(`/review/${site.slug}`, { 'set-cookie': cookie })
+    }),
+    handlers.form(`${HOME}/code`, { on: HOME }, async ({ request, params, form }) => {
+      const site = await requireDrop(services, params.slug)
+      const email = (form.get('email') ?? '').trim()
+      const about = { site_id: site.id, host: siteHost(site.slug, config.sitesDomain) }
+      const answer = await visitDesk.answer({ kind: 'code', ...about, email, next: '/' }, request.ip)
+      if (answer.kind === 'refused' && answer.reason === 'limited')
+        throw errors.rateLimited(answer.retry_after ?? 60, 'Too many codes were asked for. Wait a while.')
+      if (answer.kind !== 'sent') throw errors.invalidRequest('email: this is no e-mail address.')
+      return seeOther(`/review/${site.slug}?email=${encodeURIComponent(email)}`)
+    }),
+    handlers.form(`${HOME}/enter`, { on: HOME, keeps: ['email'] }, async ({ request, params, form }) => {
+      const site = await requireDrop(services, params.slug)
+      const [email, code] = [(form.get('email') ?? '').trim().toLowerCase(), form.get('code') ?? '']
+      const about = { site_id: site.id, host: siteHost(site.slug, config.sitesDomain) }
+      const answer = await visitDesk.answer({ kind: 'try', ...about, email, code }, request.ip)
+      const subject = answer.kind === 'admitted' ? openAdmission(secrets, answer.admission)?.subject : undefined
+      if (subject === undefined) throw errors.invalidRequest('code: this code does not work. Ask for a new one.')
+      const cookie = await reviewers.enterByMail(site.id, email, form.get('name') ?? '')
+      if (cookie === undefined) throw errors.invalidRequest('email: sign in to review drops of your own organisation.')
+      return seeOther(`/review/${site.slug}`, { 'set-cookie': cookie })
+    }),
+  ]
+}
+
+/** What people do, as forms. */
+function deedRoutes(services: Services, handlers: Handlers): Route[] {
+  const { review } = services
+  const back = (slug: string, request: Request, thread: string): string =>
+    `/review/${slug}${keptOf(askedOf(request))}#${thread}`
+  return [
+    handlers.form(`${HOME}/notes`, FORM, async (asked) => {
+      const { request, params, form } = asked
+      const { reviewer } = await requireReviewer(services, asked, params.slug)
+      const exact = form.get('exact') ?? ''
+      const wanted = parse(openThreadSchema, {
+        page: form.get('page') ?? '/',
+        body: form.get('body') ?? '',
+        ...(exact === ''
+          ? {}
+          : { anchor: { exact, prefix: form.get('prefix') ?? '', suffix: form.get('suffix') ?? '' } }),
+        ...(form.get('label') ? { label: form.get('label') } : {}),
+        ...(askedOf(request).preview === undefined ? {} : { preview: askedOf(request).preview }),
+      })
+      const { id } = await review.open(reviewer, wanted)
+      return seeOther(back(params.slug, request, id))
+    }),
+    handlers.form(`${HOME}/threads/:thread/reply`, FORM, async (asked) => {
+      const { request, params, form } = asked
+      const { reviewer } = await requireReviewer(services, asked, params.slug)
+      const { body } = parse(writeMessageSchema, { body: form.get('body') ?? '' })
+      await review.reply(reviewer, params.thread, body)
+      return seeOther(back(params.slug, request, params.thread))
+    }),
+    handlers.form(`${HOME}/threads/:thread/state`, FORM, async (asked) => {
+      const { request, params, form } = asked
+      const { reviewer } = await requireReviewer(services, asked, params.slug)
+      const state = form.get('state') === 'open' ? 'open' : 'resolved'
+      await review.change(reviewer, params.thread, { state })
+      return seeOther(back(params.slug, request, params.thread))
+    }),
+  ]
+}
+
+/** What the script of the page asks for. */
+function scriptRoutes(services: Services, handlers: Handlers): Route[] {
+  const { review, reviewFrames, reviewers, versions, previews, clock, config } = services
+  const route = (
+    method: 'GET' | 'POST',
+    path: `${typeof HOME}/${string}`,
+    answer: (asked: PageRequest, entered: Entered) => Promise<unknown>,
+  ): Route => ({
+    method,
+    path,
+    async handle(request) {
+      if (method === 'POST' && isCrossOrigin(request, config.baseUrl))
+        throw errors.forbidden('Only our own page asks this.')
+      const asked = await handlers.read(request)
+      const { slug } = paramsOf(`${HOME}/x`, request)
+      const result = await answer(asked, await requireReviewer(services, asked, slug))
+      const headers = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
+      return typeof result === 'string' ? htmlReply(200, result, headers) : json(200, result, headers)
+    },
+  })
+  return [
+    route('GET', `${HOME}/list`, async ({ request, viewer }, entered) => {
+      const asked = askedOf(request)
+      const threads = await review.list(entered.reviewer, asked.state)
+      return threadList(threads, listedFor(viewer, entered, asked, clock.now())).text
+    }),
+    route('GET', `${HOME}/frame`, async ({ request }, { site, reviewer }) => {
+      const { page, preview } = askedOf(request)
+      const version = preview === undefined ? await versions.liveVersion(site) : await previews.named(site.id, preview)
+      const { src, pass } = await reviewFrames.of(site, reviewer, { page, preview })
+      return { src, pass, version: version?.number ?? null }
+    }),
+    route('POST', `${HOME}/here`, async (_, { site, reviewer }) => ({
+      people: await reviewFrames.here(site, reviewer),
+      changed: await review.changed(reviewer),
+    })),
+    {
+      // Asked by edges for who has no pass yet; no part of the documented API.
+      method: 'GET',
+      path: `${HOME}/pass`,
+      async handle(request) {
+        const site = await requireDrop(services, paramsOf(`${HOME}/pass`, request).slug)
+        const reviewer = await reviewers.require(request, site.id, 'read')
+        if (!mayDo(reviewer, 'read', { visible: site.threads_visible }))
+          throw errors.forbidden('This is for reviewers.')
+        return json(200, { pass: (await reviewFrames.of(site, reviewer, { page: '/' })).pass })
+      },
+    },
+  ]
+}

@@ -1,0 +1,205 @@
+/** The review page: the drop in a frame, what people say about it beside it, and the doors for who is not in yet. */
+import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
+import { MAX_AUTHOR_CHARS, MAX_BODY_CHARS } from '../../../drops/threads/rules.ts'
+import type { ApiThread } from '../../../drops/threads/schemas.ts'
+import type { Page, Viewer } from '../frame/layout.ts'
+import { formAt } from '../parts/form-fields.ts'
+import { nameOf } from '../parts/words.ts'
+import { threadList, type ListedFor } from './thread-view.ts'
+
+interface NamedDrop {
+  readonly slug: string
+  readonly name: string
+  readonly title: string
+}
+
+export interface Shell {
+  readonly drop: NamedDrop & { readonly id: string }
+  readonly frame: { readonly src: string; readonly origin: string; readonly pass: string }
+  readonly page: string
+  readonly preview: string | undefined
+  readonly version: number | undefined
+  readonly state: 'open' | 'resolved' | 'all'
+  readonly threads: readonly ApiThread[]
+  /** How far the list is, as `Review.changed` says. */
+  readonly changed: number
+  readonly list: ListedFor
+  /** The name under which this person writes. */
+  readonly name: string
+  /** Leads to making the drop public; members alone. */
+  readonly shareUrl: string | undefined
+}
+
+const STATES = [
+  ['open', 'Open'],
+  ['resolved', 'Resolved'],
+  ['all', 'All'],
+] as const
+
+export function reviewPage(viewer: Viewer, shell: Shell): Page {
+  const { drop, frame, page, preview, version, list } = shell
+  return {
+    title: `Review of ${nameOf(drop)}`,
+    frames: [frame.origin],
+    scripts: ['review'],
+    // A page that works hard in the frame does not keep this one from answering.
+    headers: { 'origin-agent-cluster': '?1' },
+    body: html`
+      <div class="review" data-review="${list.base}" data-origin="${frame.origin}" data-preview="${preview ?? ''}"
+        data-pass="${frame.pass}" data-page="${page}" data-version="${version ?? ''}" data-changed="${shell.changed}"
+        data-state="${shell.state}">
+        <section class="review-shown" aria-label="The page">
+          <div class="review-bar">
+            <h1 class="review-title clip">${nameOf(drop)}</h1>
+            <span class="soft small">${preview !== undefined && html`preview ${preview} · `}<span data-path>${page}</span>${
+              version !== undefined && html` · version <span data-number>${version}</span>`
+            }</span>
+            <span class="review-present small soft" data-present aria-live="polite"></span>
+            ${shell.shareUrl !== undefined && html`<a class="button small" href="${shell.shareUrl}">Make public</a>`}
+          </div>
+          <iframe class="review-frame" title="${nameOf(drop)}" src="${frame.src}"
+            sandbox="allow-scripts allow-same-origin allow-forms" allow="" referrerpolicy="no-referrer"></iframe>
+        </section>
+        <section class="review-side" aria-labelledby="said-title">
+          <div class="cluster spread">
+            <h2 id="said-title">Comments</h2>
+            <nav aria-label="Which comments"><ul class="plain cluster review-states">
+              ${STATES.map(([state, label]) => stateLink(shell, state, label))}
+            </ul></nav>
+          </div>
+          <p class="notice" role="status" data-status hidden></p>
+          ${list.mayWrite && noteForm(viewer, shell)}
+          <div data-list>${threadList(shell.threads, list)}</div>
+        </section>
+      </div>
+    `,
+  }
+}
+
+function stateLink({ list, state, preview }: Shell, own: Shell['state'], label: string): Html {
+  const query = `${preview === undefined ? '' : `preview=${preview}&`}state=${own}`
+  const current = own === state ? html` aria-current="true"` : ''
+  return html`<li><a class="small" href="${list.base}?${query}"${current}>${label}</a></li>`
+}
+
+/** Works without scripts as a note about the page; with them about what is selected. */
+function noteForm(viewer: Viewer, { list, page, name }: Shell): Html {
+  const form = formAt(viewer, `${list.base}/notes${list.query}`)
+  return html`
+    <form class="review-note form" method="post" action="${form.action}" data-live data-note>
+      ${form.start}
+      <input type="hidden" name="page" value="${page}">
+      <input type="hidden" name="exact" value=""><input type="hidden" name="prefix" value="">
+      <input type="hidden" name="suffix" value="">
+      <blockquote class="quote" data-quoted hidden></blockquote>
+      ${form.text({
+        name: 'body',
+        label: 'What should be different?',
+        rows: 3,
+        required: true,
+        maxlength: MAX_BODY_CHARS,
+        hint: `You write as ${name}. Select text on the page to point at it.`,
+      })}
+      <div class="cluster">
+        <label class="visually-hidden" for="note-label">How much it matters</label>
+        <select class="input review-label" id="note-label" name="label">
+          <option value="">No label</option><option value="must">Must</option><option value="nice">Nice to have</option>
+        </select>
+        <button class="button primary small">Comment</button>
+        <button class="button small" type="button" data-step hidden>Next paragraph</button>
+        <button class="button small" type="button" data-unquote hidden>About the page instead</button>
+      </div>
+    </form>
+  `
+}
+
+/** Behind a link that lets its holder comment: who they are, asked once. */
+export function namePage(viewer: Viewer, drop: NamedDrop, action: string): Page {
+  const form = formAt(viewer, action)
+  return door(
+    drop,
+    html`
+    <p class="lead">You were asked what you think of ${nameOf(drop)}. Look at it, point at what should be different, and
+      say why.</p>
+    <form class="form" method="post" action="${form.action}">
+      ${form.start}
+      ${form.text({
+        name: 'name',
+        label: 'Your name',
+        required: true,
+        maxlength: MAX_AUTHOR_CHARS,
+        autocomplete: 'name',
+        hint: 'Others who review this see it beside what you write. You need no account.',
+      })}
+      <div class="cluster"><button class="button primary">Go to the page</button></div>
+    </form>
+  `,
+  )
+}
+
+/** For who has neither a link nor a session: viewers come in with a code that is mailed to them. */
+export function comeInPage(
+  viewer: Viewer,
+  drop: NamedDrop,
+  { base, email, isForViewers }: { base: string; email: string | undefined; isForViewers: boolean },
+): Page {
+  const signIn = `/signin?next=${encodeURIComponent(base)}`
+  return {
+    ...door(
+      drop,
+      html`
+      <p class="lead">This page is for those who were invited to review.</p>
+      ${isForViewers && (email === undefined ? emailForm(viewer, base) : codeForm(viewer, base, email))}
+      <p class="soft">Have an account here? <a href="${signIn}">Sign in</a>. Or open the link that you were sent.</p>
+    `,
+    ),
+    status: 401,
+  }
+}
+
+function emailForm(viewer: Viewer, base: string): Html {
+  const form = formAt(viewer, `${base}/code`)
+  return html`
+    <form class="form" method="post" action="${form.action}">
+      ${form.start}
+      ${form.text({
+        name: 'email',
+        label: 'Your e-mail address',
+        type: 'email',
+        required: true,
+        autocomplete: 'email',
+        hint: 'If it is on the list, a code is mailed to it.',
+      })}
+      <div class="cluster"><button class="button primary">Mail me a code</button></div>
+    </form>
+  `
+}
+
+function codeForm(viewer: Viewer, base: string, email: string): Html {
+  const form = formAt(viewer, `${base}/enter`)
+  return html`
+    <form class="form" method="post" action="${form.action}">
+      ${form.start}
+      <input type="hidden" name="email" value="${email}">
+      ${form.text({
+        name: 'code',
+        label: 'The code from the mail',
+        required: true,
+        maxlength: 20,
+        autocomplete: 'one-time-code',
+        verbatim: true,
+        hint: `If ${email} is on the list, the code is in its mail box.`,
+      })}
+      ${form.text({ name: 'name', label: 'Your name', required: true, maxlength: MAX_AUTHOR_CHARS, autocomplete: 'name' })}
+      <div class="cluster"><button class="button primary">Go to the page</button></div>
+    </form>
+  `
+}
+
+function door(drop: NamedDrop, content: Content): Page {
+  return {
+    title: `Review of ${nameOf(drop)}`,
+    headers: { 'x-robots-tag': 'noindex' },
+    body: html`<div class="narrow section"><div class="stack"><h1>${nameOf(drop)}</h1>${content}</div></div>`,
+  }
+}

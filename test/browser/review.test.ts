@@ -1,0 +1,143 @@
+/** People point at a page, an assistant mends it, and every open tab shows it: the review page in a browser. */
+import type { Browser, FrameLocator, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { seriousViolations } from '../support/accessibility.ts'
+import { apiFor, fileForm } from '../support/api.ts'
+import { launchBrowser } from '../support/browser.ts'
+import { connectWithToken } from '../support/mcp-client.ts'
+import { sharedStack, type Account, type Stack } from '../support/stack.ts'
+
+let stack: Stack
+let owner: Account
+let browser: Browser
+let nextSlug = 0
+
+beforeAll(async () => {
+  stack = await sharedStack()
+  owner = await stack.createAccount('business')
+  browser = await launchBrowser()
+})
+afterAll(() => browser.close())
+
+const PAGE = (price: string) =>
+  `<!doctype html><html lang="en"><title>Tickets</title><link rel="stylesheet" href="/style.css"><h1>Tickets</h1>
+  <p>Open on every day but Monday.</p><p id="price">A ticket costs ${price} a person.</p><p>Children come in free.</p>`
+
+interface Drop {
+  readonly id: string
+  readonly slug: string
+  readonly link: string
+}
+
+async function newDrop(html: string, fields: Record<string, string> = {}): Promise<Drop> {
+  const slug = `review-${process.pid}-${nextSlug++}`
+  const api = apiFor(stack, owner)
+  const { id } = (await api.create({ slug })).json<{ id: string }>()
+  const answer = await api.upload(id, fileForm('page.html', html, fields))
+  expect(answer.status, answer.text()).toBe(201)
+  const link = await stack.fetch(`/api/v1/sites/${id}/guest-links`, { token: owner.token, json: { role: 'comment' } })
+  return { id, slug, link: link.json<{ url: string }>().url }
+}
+
+async function newPerson(options: { javaScriptEnabled?: boolean } = {}): Promise<Page> {
+  const context = await browser.newContext({
+    ignoreHTTPSErrors: true,
+    viewport: { width: 1280, height: 800 },
+    ...options,
+  })
+  return context.newPage()
+}
+
+/** Opens a link that lets its holder comment, and says who they are. */
+async function comeIn(page: Page, drop: Drop, name: string): Promise<FrameLocator> {
+  await page.goto(drop.link)
+  await page.getByLabel('Your name').fill(name)
+  await page.getByRole('button', { name: 'Go to the page' }).click()
+  await page.waitForURL(`**/review/${drop.slug}`)
+  return page.frameLocator('.review-frame')
+}
+
+const select = (frame: FrameLocator) =>
+  frame.locator('#price').evaluate((paragraph) => {
+    const text = paragraph.firstChild as Text
+    const range = document.createRange()
+    const start = text.data.indexOf('from')
+    range.setStart(text, start)
+    range.setEnd(text, start + 'from 10 euros'.length)
+    document.getSelection()!.removeAllRanges()
+    document.getSelection()!.addRange(range)
+    document.dispatchEvent(new MouseEvent('mouseup', { bubbles: true }))
+  })
+
+test('two people and an assistant: pointed at, mended, seen at once', async () => {
+  const drop = await newDrop(PAGE('from 10 euros'), { access_mode: 'viewers' })
+  const [ada, bob] = [await newPerson(), await newPerson()]
+  const frame = await comeIn(ada, drop, 'Ada')
+  await frame.getByRole('heading', { name: 'Tickets' }).waitFor()
+  await comeIn(bob, drop, 'Bob')
+  await select(frame)
+  await expect.poll(() => ada.locator('[data-quoted]').textContent()).toBe('from 10 euros')
+  await ada.getByLabel('What should be different?').fill('This price is **old**. <b>Really</b>')
+  await ada.getByRole('button', { name: 'Comment' }).click()
+  const thread = ada.locator('.thread')
+  await thread.getByText('This price is').waitFor()
+  expect(await thread.locator('.said').innerHTML()).toContain('<strong>old</strong>. &lt;b&gt;')
+  expect(await seriousViolations(ada)).toEqual([])
+
+  const client = await connectWithToken(stack, owner.token, 'modern')
+  const listed = await client.callTool({ name: 'service_threads', arguments: { id: drop.slug } })
+  const { threads } = listed.structuredContent as { threads: { thread: string; quote: string }[] }
+  expect(threads).toMatchObject([{ quote: 'from 10 euros' }])
+  const published = await client.callTool({
+    name: 'service_publish',
+    arguments: {
+      slug: drop.slug,
+      content: PAGE('from 12 euros'),
+      format: 'html',
+      resolves: threads.map((each) => each.thread),
+    },
+  })
+  expect(published.isError, JSON.stringify(published.content)).toBeFalsy()
+  await client.close()
+  for (const person of [ada, bob]) {
+    await person.frameLocator('.review-frame').getByText('from 12 euros').waitFor()
+    await expect.poll(() => person.locator('[data-number]').textContent()).toBe('2')
+  }
+  await ada.getByRole('link', { name: 'Resolved' }).click()
+  await ada.getByText('resolved in version 2').waitFor()
+})
+
+test('without scripts a note can be left, answered and resolved', async () => {
+  const drop = await newDrop(PAGE('from 10 euros'))
+  const page = await newPerson({ javaScriptEnabled: false })
+  await comeIn(page, drop, 'Ada')
+  await page.getByLabel('What should be different?').fill('Too short.')
+  await page.getByRole('button', { name: 'Comment' }).click()
+  await page.getByText('Too short.').waitFor()
+  await page.getByLabel('Your answer').fill('Or is it?')
+  await page.getByRole('button', { name: 'Answer' }).click()
+  await page.getByText('Or is it?').waitFor()
+  await page.getByRole('button', { name: 'Resolve' }).click()
+  await page.getByText('Nothing here yet.').waitFor()
+})
+
+test('the keyboard alone points at a paragraph and comments on it', async () => {
+  const drop = await newDrop(PAGE('from 10 euros'))
+  const page = await newPerson()
+  const frame = await comeIn(page, drop, 'Ada')
+  await frame.getByRole('heading', { name: 'Tickets' }).waitFor()
+  const next = page.getByRole('button', { name: 'Next paragraph' })
+  await expect
+    .poll(async () => {
+      await next.focus()
+      await page.keyboard.press('Enter')
+      return page.locator('[data-quoted]').textContent()
+    })
+    .toBe('Open on every day but Monday.')
+  await page.getByLabel('What should be different?').focus()
+  await page.keyboard.type('Why not Monday?')
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Enter')
+  await page.locator('.thread').getByText('Open on every day but Monday.').waitFor()
+})
