@@ -133,7 +133,7 @@ function forms(thread: ApiThread, { viewer, base, query, mayWrite, maySettle }: 
 }
 
 /** Paragraphs, lines, `code`, **bold** and web addresses; everything else is text. Reads each character a few times. */
-export function said(body: string): Content {
+function said(body: string): Content {
   return body
     .split(/\n[ \t]*\n/)
     .filter((part) => part.trim() !== '')
