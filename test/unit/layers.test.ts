@@ -125,8 +125,9 @@ const rules: readonly {
     rule: 'control imports shared',
     forbids: ({ from, to, isOwn }) =>
       isOwn && folderOf(from) === 'control' && !['control', 'shared'].includes(folderOf(to)),
-    // The supervisor composes both planes on one machine.
+    // The supervisor composes both planes on one machine, and doctor examines either.
     except: [
+      'control/operations/admin/doctor/doctor.ts → edge/config.ts',
       'control/operations/supervisor/config.ts → edge/config.ts',
       'control/operations/supervisor/orphans.ts → edge/processes/orphans.ts',
     ],

@@ -15,6 +15,7 @@ import { readControlConfig, type ControlConfig } from '../../ground/config.ts'
 import { DatabaseUnusable, reachDatabase } from '../../ground/database/reach.ts'
 import type { Services } from '../../composition/services.ts'
 import { UsageError, type Command } from './command.ts'
+import { machineRoles, type MachineRole } from './doctor/role.ts'
 import { commands } from './commands.ts'
 import { PLANS_USAGE, runPlansCommand } from './plans-command.ts'
 
@@ -29,7 +30,7 @@ async function main(args: readonly string[]): Promise<number> {
   }
   if (name === 'doctor') {
     const { runDoctor } = await import('./doctor/doctor.ts')
-    const code = await runDoctor(process.env, process.stdout, { json: rest.includes('--json') })
+    const code = await runDoctor(process.env, process.stdout, { json: rest.includes('--json'), role: askedRole(rest) })
     // What did not answer is still being waited for somewhere; the operator has the findings.
     process.stdout.write('', () => process.exit(code))
     return code
@@ -86,6 +87,14 @@ function withoutPassword(url: string): string {
   return url.replace(/:[^:@/]*@/, ':…@')
 }
 
+function askedRole(args: readonly string[]): MachineRole | undefined {
+  const at = args.indexOf('--role')
+  if (at === -1) return undefined
+  const role = machineRoles.find((name) => name === args[at + 1])
+  if (role === undefined) throw new UsageError(`--role must be one of ${machineRoles.join(', ')}.`)
+  return role
+}
+
 /** `--now <ISO time>` moves the clock of the whole run; from there it ticks on. */
 function takeClock(args: readonly string[]): { clock: Clock; rest: string[] } {
   const at = args.indexOf('--now')
@@ -104,8 +113,8 @@ function help(): string {
 
 ${lines.join('\n')}
 ${PLANS_USAGE}
-  doctor [--json]
-      checks this machine and every dependency, and says how to mend what is wrong
+  doctor [--json] [--role all|control|edge]
+      checks this machine's part of the service and what it stands on, and says how to mend what is wrong
 `
 }
 

@@ -1,19 +1,31 @@
 /** The checks of `admin doctor`. Each asks one thing and says how to mend it. */
-import { readdirSync, statfsSync } from 'node:fs'
-import net from 'node:net'
+import { accessSync, constants, readdirSync, statfsSync } from 'node:fs'
 import path from 'node:path'
+import { splitLocation } from '../../../../shared/blobs/location.ts'
 import { openBlobStore } from '../../../../shared/blobs/open.ts'
 import { keys } from '../../../../shared/redis/keys.ts'
 import { liveEdges, STILL_READING, type LiveEdge } from '../../../../shared/contracts/live-edges.ts'
 import { readLocalServices } from '../../../../shared/settings/local-services.ts'
 import { settingsOf, settingsSaid, type PlaneSettings } from '../../../../shared/contracts/plane-settings.ts'
 import { openRedis } from '../../../../shared/redis/redis.ts'
-import { certificateEnd } from '../../../ground/certificate-end.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
 import { databaseProblem, DatabaseUnusable, READ_ONLY, reachDatabase } from '../../../ground/database/reach.ts'
 import { openDatabase, type Pool } from '../../../ground/database/sql.ts'
 import { memoryOf } from './memory.ts'
-import { ok, problem, warning, type Check, type Finding } from './finding.ts'
+import {
+  ANSWER_TIMEOUT_MS,
+  CONNECT_TIMEOUT_MS,
+  messageOf,
+  ok,
+  problem,
+  START_IT,
+  warning,
+  type Check,
+  type CommonConfig,
+  type Finding,
+} from './finding.ts'
+import { backups } from './backup-check.ts'
+import { connects } from './reachable.ts'
 import { ownCertificateFindings } from './own-certificates.ts'
 import { outboxBacklog } from '../../../ground/routing/outbox.ts'
 import { databaseFacts, probeWriting } from '../queries.ts'
@@ -24,11 +36,8 @@ const LOW_DISK_BYTES = 2_000_000_000
 const FULL_DISK_BYTES = 200_000_000
 /** Tokens, certificates and Stripe signatures all compare times. */
 const MAX_SKEW_MS = 2000
-const CONNECT_TIMEOUT_MS = 2000
-const ANSWER_TIMEOUT_MS = 5000
 /** More waiting changes than this is not a moment's backlog. */
 const MAX_BACKLOG = 1000
-const START_IT = 'Start Dropway with "npm start", with the same environment.'
 
 const nodeVersion: Check = () => {
   const version = process.versions.node
@@ -42,6 +51,18 @@ const nodeVersion: Check = () => {
 }
 
 const disk: Check = ({ dataDir }) => {
+  try {
+    accessSync(dataDir, constants.W_OK)
+  } catch (error) {
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
+    return [
+      problem(
+        'disk',
+        `${dataDir} ${isMissing ? 'does not exist' : 'cannot be written to'}`,
+        `Set DATA_DIR to the directory of this installation${isMissing ? '' : ', or give it to the user that runs the service'}.`,
+      ),
+    ]
+  }
   const { bavail, bsize } = statfsSync(dataDir)
   const free = bavail * bsize
   const detail = `${(free / 1e9).toFixed(1)} GB free in ${dataDir}`
@@ -54,7 +75,7 @@ const disk: Check = ({ dataDir }) => {
   ]
 }
 
-const postgres: Check = async (config) => {
+const postgres: Check<ControlConfig> = async (config) => {
   const { databaseUrl: url } = config
   let sql: Pool | undefined
   try {
@@ -100,15 +121,23 @@ async function poolerFinding(sql: Pool): Promise<Finding> {
   )
 }
 
+/** Postgres's code for a table that there is not: no control has ever started on this database. */
+const UNDEFINED_TABLE = '42P01'
+
+function noneYet(error: unknown): string[] {
+  if ((error as { code?: string }).code === UNDEFINED_TABLE) return []
+  throw error
+}
+
 async function askPostgres(sql: Pool): Promise<Finding[]> {
   const asked = Date.now()
   const { version, now } = await databaseFacts(sql)
   const skewMs = Math.abs(now.getTime() - (asked + Date.now()) / 2)
-  const applied = new Set(await appliedMigrations(sql))
+  const applied = new Set(await appliedMigrations(sql).catch(noneYet))
   const pending = readdirSync(new URL('../../../ground/database/migrations/', import.meta.url)).filter(
     (file) => file.endsWith('.sql') && !applied.has(file),
   )
-  const backlog = await outboxBacklog(sql)
+  const backlog = pending.length > 0 ? 0 : await outboxBacklog(sql)
   return [
     ok('postgres', version),
     pending.length > 0
@@ -164,7 +193,7 @@ const redis: Check = async (config) => {
 /** What Redis says to a wrong user or password, or to none. */
 const NOT_ADMITTED = /WRONGPASS|NOAUTH|invalid (?:password|username)|Client sent AUTH/i
 
-function unreachableRedis(said: string, { redisUrl }: ControlConfig): Finding {
+function unreachableRedis(said: string, { redisUrl }: CommonConfig): Finding {
   if (NOT_ADMITTED.test(said))
     return problem('redis', `refuses the user or the password of REDIS_URL: ${said}`, 'Correct them in REDIS_URL.')
   const mend = redisUrl.startsWith('/')
@@ -174,7 +203,7 @@ function unreachableRedis(said: string, { redisUrl }: ControlConfig): Finding {
 }
 
 /** A plane with another key cannot open what the others sealed; one with other names answers for other hosts. */
-function settingsFinding(said: readonly PlaneSettings[], config: ControlConfig): Finding {
+function settingsFinding(said: readonly PlaneSettings[], config: CommonConfig): Finding {
   const own = settingsOf('control', config)
   const differing = said.flatMap((other) => [
     ...(other.keyMark === own.keyMark ? [] : [`${other.plane} runs with another SECRET_KEY`]),
@@ -228,7 +257,7 @@ function redisFinding(info: string): Finding {
   )
 }
 
-const controlListener: Check = async ({ controlPort, controlHost }) => {
+const controlListener: Check<ControlConfig> = async ({ controlPort, controlHost }) => {
   const place = `${controlHost}:${controlPort}`
   try {
     const answer = await fetch(`http://${place}/healthz`, { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) })
@@ -249,53 +278,11 @@ const controlListener: Check = async ({ controlPort, controlHost }) => {
   }
 }
 
-const edgeListeners: Check = async ({ httpsPort, httpPort, serviceHost }) => [
-  await tlsFinding(httpsPort, serviceHost),
-  (await connects(httpPort, '127.0.0.1'))
-    ? ok('edge http', `listens on port ${httpPort}`)
-    : problem(
-        'edge http',
-        `nothing listens on port ${httpPort} (EDGE_HTTP_PORT)`,
-        `${START_IT} Its log is DATA_DIR/logs/edge.log.`,
-      ),
-]
-
-function connects(port: number, host: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = net.connect({ port, host, timeout: CONNECT_TIMEOUT_MS })
-    const settle = (answer: boolean) => {
-      socket.destroy()
-      resolve(answer)
-    }
-    socket.on('connect', () => settle(true))
-    socket.on('timeout', () => settle(false))
-    socket.on('error', () => settle(false))
-  })
-}
-
-/** A handshake for the service's own name: is there a certificate, and until when? */
-async function tlsFinding(port: number, servername: string): Promise<Finding> {
-  try {
-    const end = await certificateEnd({ port, host: '127.0.0.1', servername, timeoutMs: CONNECT_TIMEOUT_MS })
-    return end.getTime() < Date.now()
-      ? problem(
-          'edge https',
-          `the certificate of ${servername} ended on ${end.toUTCString()}`,
-          'Renew SITES_CERT_FILE, or check the clock.',
-        )
-      : ok('edge https', `listens on port ${port}, certificate until ${end.toUTCString()}`)
-  } catch {
-    return problem(
-      'edge https',
-      `nothing answers TLS on port ${port} (EDGE_HTTPS_PORT)`,
-      `${START_IT} Its log is DATA_DIR/logs/edge.log.`,
-    )
-  }
-}
-
 /** `s3://key:secret@bucket/prefix?…` → `s3://bucket/prefix` */
 function withoutSecrets(url: string): string {
-  return url.replace(/\?.*$/, '').replace(/\/\/.*@/, '//')
+  return splitLocation(url)
+    .url.replace(/\?.*$/, '')
+    .replace(/\/\/.*@/, '//')
 }
 
 const blobs: Check = async ({ blobStore }) => {
@@ -303,12 +290,18 @@ const blobs: Check = async ({ blobStore }) => {
     await openBlobStore({ url: blobStore }).has('0'.repeat(64))
     return [ok('blob store', withoutSecrets(blobStore))]
   } catch (error) {
-    return [problem('blob store', messageOf(error), 'Check BLOB_STORE, and that the store accepts our credentials.')]
+    return [
+      problem(
+        'blob store',
+        messageOf(error),
+        'Check BLOB_STORE: its endpoint, its bucket, and that the store accepts our credentials.',
+      ),
+    ]
   }
 }
 
 /** Mails ask to be answered when a drop was taken down or an account was changed: someone has to read that. */
-const answers: Check = ({ smtpUrl, mailFrom, contact }) => {
+const answers: Check<ControlConfig> = ({ smtpUrl, mailFrom, contact }) => {
   if (contact !== undefined) return [ok('answers to mails', `go to ${contact}`)]
   if (smtpUrl === undefined || !/no-?reply/i.test(mailFrom)) return []
   return [
@@ -320,7 +313,13 @@ const answers: Check = ({ smtpUrl, mailFrom, contact }) => {
   ]
 }
 
-const outside: Check = async ({ smtpUrl, acmeDirectoryUrl, stripeApiBase, stripeSecretKey, dataDir }) => {
+const outside: Check<ControlConfig> = async ({
+  smtpUrl,
+  acmeDirectoryUrl,
+  stripeApiBase,
+  stripeSecretKey,
+  dataDir,
+}) => {
   const wanted = [
     smtpUrl === undefined ? undefined : { check: 'mail', setting: 'SMTP_URL', url: smtpUrl },
     acmeDirectoryUrl === undefined
@@ -370,20 +369,8 @@ const memory: Check = ({ dataDir }) => {
   return [ok('memory', `${megabytes(total)}: ${each.join(', ')}`)]
 }
 
-export const checks: readonly Check[] = [
-  nodeVersion,
-  disk,
-  postgres,
-  redis,
-  controlListener,
-  edgeListeners,
-  blobs,
-  outside,
-  answers,
-  memory,
-]
+/** For a machine of any role. */
+export const commonChecks: readonly Check[] = [nodeVersion, disk, redis, blobs, memory]
 
-function messageOf(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException
-  return message || code || String(error)
-}
+/** For one that runs a control. */
+export const controlChecks: readonly Check<ControlConfig>[] = [postgres, controlListener, outside, answers, backups]

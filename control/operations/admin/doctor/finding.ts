@@ -9,7 +9,31 @@ export interface Finding {
   readonly mend?: string
 }
 
-export type Check = (config: ControlConfig) => Promise<Finding[]> | Finding[]
+/** What a machine of any role has. */
+export type CommonConfig = Pick<
+  ControlConfig,
+  | 'dataDir'
+  | 'redisUrl'
+  | 'blobStore'
+  | 'secretKey'
+  | 'baseUrl'
+  | 'sitesDomain'
+  | 'serviceHost'
+  | 'httpsPort'
+  | 'httpPort'
+>
+
+export type Check<Config = CommonConfig> = (config: Config) => Promise<Finding[]> | Finding[]
+
+export const START_IT =
+  'Start Dropway with "npm start", or "npm run control" and "npm run edge" on machines of their own, with the same environment.'
+export const CONNECT_TIMEOUT_MS = 2000
+export const ANSWER_TIMEOUT_MS = 5000
+
+export function messageOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException
+  return message || code || String(error)
+}
 
 export const ok = (check: string, detail: string): Finding => ({ check, state: 'ok', detail })
 export const warning = (check: string, detail: string, mend: string): Finding => ({
