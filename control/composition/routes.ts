@@ -105,7 +105,7 @@ export function allRoutes(services: Services, dashboard: Dashboard): Route[] {
       log,
     }),
     ...foundRoutes({ config, guides: dashboard.guides }),
-    ...oauthRoutes({ ...services, baseUrl, name: config.look.name }),
+    ...oauthRoutes({ ...services, readsClientDocuments: config.readsClientDocuments, baseUrl, name: config.look.name }),
     ...authorizeRoutes({ ...services, ...dashboard }),
     ...dashboard.routes(document),
     ...(config.showsMails ? devMailRoutes({ folder: `${config.dataDir}/mail`, ...config }) : []),

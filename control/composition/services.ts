@@ -34,7 +34,7 @@ export function createServices(options: ControlOptions): Services {
     tellEndingTokens: (clock) => people.tokens.tellEnding(clock),
   })
   const hooks = createHooks(drops, plans, { endGrantsOf: (...event) => oauth.endGrantsOf(...event) })
-  const oauth = createOAuth({ ...ground, baseUrl: ground.config.baseUrl, fetchDocument: fetchPublic, hooks })
+  const oauth = createOAuth({ ...ground, ...ground.config, fetchDocument: fetchPublic, hooks })
   const people = composePeople(ground, drops, { hooks, oauth, publishers: drops.publishers })
   const { baseUrl } = ground.config
   const visitDesk = createVisitDesk({

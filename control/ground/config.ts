@@ -83,6 +83,8 @@ export interface ControlConfig extends SharedSettings {
   readonly geoHeader: string | undefined
   /** Anonymous drops per hour from one network, and from one browser. */
   readonly anonymousPerHour: number
+  /** May OAuth clients describe themselves in a document that we fetch? Off where the service cannot reach the internet. */
+  readonly readsClientDocuments: boolean
   /** Is there an MCP endpoint that publishes without an account, and how many pages an hour does it take from all together? */
   readonly mcpAnonymous: boolean
   readonly mcpAnonymousPerHour: number
@@ -226,6 +228,7 @@ export function readControlConfig(environment: Env): ControlConfig {
     viewerCodeLifetimeMs: env.durationMs('VIEWER_CODE_LIFETIME', '10m'),
     viewerAdmissionMs: env.durationMs('VIEWER_ADMISSION', '30d'),
     geoHeader: env.optional('GEO_COUNTRY_HEADER')?.toLowerCase(),
+    readsClientDocuments: env.oneOf('OAUTH_CIMD', ['on', 'off'], 'on') === 'on',
     ...readMcpAnonymous(env, anonymous),
     trustedIssuers: readTrustedIssuers(env),
     uploadsPerHour: env.integer('UPLOADS_PER_HOUR', 600, 1, 1_000_000),

@@ -29,6 +29,7 @@ beforeAll(async () => {
   oauth = createOAuth({
     ...fixture,
     baseUrl: BASE_URL,
+    readsClientDocuments: true,
     limiter: { consume: async () => {}, consumeAll: async () => {} },
     async fetchDocument(url) {
       fetched.push(url)
@@ -348,7 +349,7 @@ describe('who a token speaks for', () => {
       services: {} as never,
       anonymous: {} as never,
       limiter: {} as never,
-      config: {} as never,
+      config: { baseUrl: BASE_URL } as never,
       clock: fixture.clock,
       access: fixture.access,
       oauth,
@@ -382,8 +383,8 @@ describe('a client that describes itself', () => {
     void documents.set(DOCUMENT, JSON.stringify({ client_id: DOCUMENT, redirect_uris: [REDIRECT], ...changes }))
 
   test('a document that is missing, is no JSON or names another client is not believed', async () => {
-    expect(await outcome(newGrant(actor, DOCUMENT))).toBe(
-      "untrusted: The client's metadata document could not be read: answered 404.",
+    expect(await outcome(newGrant(actor, DOCUMENT))).toMatch(
+      /^untrusted: The client's metadata document could not be read: answered 404\. .*it can register here instead\.$/,
     )
     for (const changes of [{ client_id: 'https://other.example/client.json' }, { redirect_uris: ['javascript:1'] }]) {
       describeAs(changes)
@@ -391,6 +392,35 @@ describe('a client that describes itself', () => {
     }
     documents.set(DOCUMENT, '<html>')
     expect(await outcome(newGrant(actor, DOCUMENT))).toMatch(/does not describe this client/)
+  })
+
+  test('one on this computer whose document cannot be read may be told so, and registers instead', async () => {
+    documents.delete(DOCUMENT)
+    const query = new URLSearchParams({
+      client_id: DOCUMENT,
+      redirect_uri: 'http://127.0.0.1:4000/callback',
+      state: 's',
+    })
+    expect(await oauth.checkRequest(query, IP)).toMatchObject({
+      unregistered: { code: 'invalid_client', message: expect.stringContaining('could not be read') },
+      redirectUri: 'http://127.0.0.1:4000/callback',
+      state: 's',
+    })
+  })
+
+  test('is not asked where documents are off: it has to register', async () => {
+    describeAs({})
+    fetched.length = 0
+    const closed = createOAuth({
+      ...fixture,
+      baseUrl: BASE_URL,
+      readsClientDocuments: false,
+      limiter: { consume: async () => {}, consumeAll: async () => {} },
+      fetchDocument: () => expect.fail('a document was fetched'),
+    })
+    const query = new URLSearchParams({ client_id: DOCUMENT, redirect_uri: REDIRECT })
+    await expect(closed.checkRequest(query, IP)).rejects.toThrow('not registered')
+    expect(fetched).toEqual([])
   })
 
   test('gets tokens as any other, and is read once for both steps', async () => {

@@ -19,6 +19,8 @@ const SCOPE = 'mcp'
 const API_SCOPE = 'cli'
 /** Addresses are typed and pasted: a slash at the end is not another place. */
 const PATHS = ['/mcp', '/mcp/']
+/** Where clients of the protocol of 2024 look for a stream of events, which this server does not open. */
+const SSE_PATHS = ['/sse', '/mcp/sse']
 /** The same server as a part of the REST API, for what signed in there: the command line bridges it to stdio. */
 const API_PATH = '/api/v1/mcp'
 const METHODS = ['GET', 'POST', 'DELETE'] satisfies Method[]
@@ -85,6 +87,7 @@ export function mcpRoutes(deps: McpDependencies): Route[] {
         description: `The scope ${SCOPE} is needed.`,
       })
     if (!actor.emailVerified) throw errors.emailNotVerified()
+    if (request.method === 'GET') throw noStreams(baseUrl)
     const message = await receiveCall(request, { limits: MESSAGE_LIMITS, bounds: BODY_BOUNDS, tooLarge: TOO_LARGE })
     if ('refused' in message) return message.refused
     const response = await handler.fetch(toWebRequest(request, resource, message.bytes), {
@@ -98,6 +101,21 @@ export function mcpRoutes(deps: McpDependencies): Route[] {
       ...METHODS.map((method) => ({ method, path, handle: door.forOrigin(answer) })),
       door.preflight(path),
     ]),
+    ...SSE_PATHS.map((path): Route => ({ method: 'GET', path, handle: () => inJson(noStreams(baseUrl)) })),
     ...anonymousMcpRoutes({ ...deps, actorOf }),
   ]
+}
+
+/** Each call is answered by itself: there is no session, and nothing to listen to between calls. */
+function noStreams(baseUrl: string): ApiError {
+  return errors
+    .methodNotAllowed('POST')
+    .saying(
+      `This server speaks streamable HTTP (MCP of 2025-03-26 and later) and opens no stream of events (HTTP+SSE of 2024-11-05). Send each message with POST ${baseUrl}/mcp; update the client if it cannot.`,
+    )
+}
+
+/** Also at a path where people would get a page: only programs come here. */
+function inJson(error: ApiError): Reply {
+  return json(error.status, error.toBody(), error.headers)
 }

@@ -17,6 +17,7 @@ import {
   isClientDocumentUrl,
   OAuthError,
   registrationSchema,
+  UnreachableDocument,
   UntrustedRequest,
 } from './rules.ts'
 
@@ -45,6 +46,8 @@ export interface ClientsDependencies {
   clock: Clock
   secrets: Pick<Secrets, 'sign' | 'verify'>
   limiter: RateLimiter
+  /** May clients describe themselves in a document? Without it they register. */
+  readsClientDocuments: boolean
   /** Reads a client's document from the public internet. */
   fetchDocument(url: string, limits: { maxBytes: number; timeoutMs: number }): Promise<Buffer>
 }
@@ -72,7 +75,14 @@ export interface Clients {
   sweep(): Promise<void>
 }
 
-export function createClients({ sql, clock, secrets, limiter, fetchDocument }: ClientsDependencies): Clients {
+export function createClients({
+  sql,
+  clock,
+  secrets,
+  limiter,
+  readsClientDocuments,
+  fetchDocument,
+}: ClientsDependencies): Clients {
   const documents = new LRUCache<string, Client>(DOCUMENT_CACHE)
 
   function idOf(name: string, redirectUris: readonly string[]): string {
@@ -100,7 +110,9 @@ export function createClients({ sql, clock, secrets, limiter, fetchDocument }: C
     if (known) return known
     await limiter.consume('oauth-document', limitKeyOfIp(ip), DOCUMENTS)
     const bytes = await fetchDocument(clientId, DOCUMENT_LIMITS).catch((error: Error) => {
-      throw new UntrustedRequest(`The client's metadata document could not be read: ${error.message}.`)
+      throw new UnreachableDocument(
+        `The client's metadata document could not be read: ${error.message}. It describes itself at ${new URL(clientId).host}, which does not answer us. Connect it again; it can register here instead.`,
+      )
     })
     const document = clientDocumentSchema.safeParse(parseJson(bytes))
     if (!document.success || document.data.client_id !== clientId)
@@ -133,7 +145,7 @@ export function createClients({ sql, clock, secrets, limiter, fetchDocument }: C
     },
 
     find(clientId, ip) {
-      return isClientDocumentUrl(clientId) ? readDocument(clientId, ip) : registered(clientId)
+      return readsClientDocuments && isClientDocumentUrl(clientId) ? readDocument(clientId, ip) : registered(clientId)
     },
 
     async mayExist(clientId) {

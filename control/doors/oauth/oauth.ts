@@ -24,6 +24,7 @@ import {
   OAuthError,
   requireParameters,
   requireSingle,
+  UnreachableDocument,
   UntrustedRequest,
   withAnswer,
   type GrantScope,
@@ -93,8 +94,9 @@ export interface OAuth {
   sweep(): Promise<void>
 }
 
-export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocument, hooks }: OAuthDependencies): OAuth {
-  const clients = createClients({ sql, clock, secrets, limiter, fetchDocument })
+export function createOAuth(deps: OAuthDependencies): OAuth {
+  const { sql, clock, secrets, baseUrl, limiter, hooks } = deps
+  const clients = createClients(deps)
   const tokens = createTokens({ sql, clock, secrets, hooks })
   const device = createDeviceGrants({ sql, clock, secrets, baseUrl, limiter, clients, tokens, hooks })
   const now = (): Date => new Date(clock.now())
@@ -106,8 +108,11 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
     redirect,
 
     async checkRequest(query, ip) {
-      const client = await clients.find(query.get('client_id') ?? '', ip)
-      if (!client) return unknownClient(query)
+      const client = await clients.find(query.get('client_id') ?? '', ip).catch((error: unknown) => {
+        if (error instanceof UnreachableDocument) return error
+        throw error
+      })
+      if (!client || client instanceof UnreachableDocument) return unknownClient(query, client?.message)
       const [only = '', ...others] = client.redirect_uris
       const redirectUri = query.get('redirect_uri') ?? (others.length === 0 ? only : '')
       if (!isRegisteredRedirect(redirectUri, client.redirect_uris))
@@ -228,10 +233,10 @@ function wishOf(query: URLSearchParams, baseUrl: string) {
  * The address of an unknown client is a stranger's word, so the browser never goes there by itself (RFC 6749 §4.1.2.1):
  * the person reads here what is wrong. A program on their own machine waits for an answer, which they can send it.
  */
-function unknownClient(query: URLSearchParams): CheckedRequest {
+function unknownClient(query: URLSearchParams, reason?: string): CheckedRequest {
   const error = new OAuthError(
     'invalid_client',
-    'This client is not registered, or its registration has expired. Remove it there and connect it again.',
+    reason ?? 'This client is not registered, or its registration has expired. Remove it there and connect it again.',
   )
   const redirectUri = query.get('redirect_uri') ?? ''
   if (!isAcceptableRedirect(redirectUri) || !isLoopbackRedirect(redirectUri)) throw new UntrustedRequest(error.message)

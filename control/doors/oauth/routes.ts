@@ -40,11 +40,19 @@ interface OAuthRoutesDependencies {
   readonly oauth: OAuth
   readonly publishers: Pick<Publishers, 'exchange'>
   readonly baseUrl: string
+  /** Clients may describe themselves in a document. */
+  readonly readsClientDocuments: boolean
   /** What people call the service. */
   readonly name: string
 }
 
-export function oauthRoutes({ oauth, publishers, baseUrl, name }: OAuthRoutesDependencies): Route[] {
+export function oauthRoutes({
+  oauth,
+  publishers,
+  baseUrl,
+  readsClientDocuments,
+  name,
+}: OAuthRoutesDependencies): Route[] {
   /** RFC 8693 for workflows, which are no clients of ours; everything else is a client's. */
   async function tokenFor(form: URLSearchParams, ip: string): Promise<object> {
     if (form.get('grant_type') !== TOKEN_EXCHANGE_GRANT) return oauth.token(form)
@@ -70,7 +78,7 @@ export function oauthRoutes({ oauth, publishers, baseUrl, name }: OAuthRoutesDep
     revocation_endpoint_auth_methods_supported: ['none'],
     code_challenge_methods_supported: ['S256'],
     authorization_response_iss_parameter_supported: true,
-    client_id_metadata_document_supported: true,
+    client_id_metadata_document_supported: readsClientDocuments,
     service_documentation: `${baseUrl}/docs`,
   }
   /** RFC 9728. */
@@ -99,6 +107,8 @@ export function oauthRoutes({ oauth, publishers, baseUrl, name }: OAuthRoutesDep
 
   return [
     ...document('/.well-known/oauth-authorization-server', authorizationServer),
+    // Older clients take the address of the server itself for the issuer (RFC 8414 §3.1 puts its path behind).
+    ...document('/.well-known/oauth-authorization-server/mcp', authorizationServer),
     ...document('/.well-known/oauth-protected-resource', protectedResource),
     ...document('/.well-known/oauth-protected-resource/mcp', protectedResource),
     ...document('/.well-known/oauth-protected-resource/mcp/', protectedResource),

@@ -53,6 +53,9 @@ export class OAuthError extends Error {
 /** The request cannot be answered by a redirect, because the client or its address is not known. */
 export class UntrustedRequest extends Error {}
 
+/** The client's own document cannot be read from here. It may register instead. */
+export class UnreachableDocument extends UntrustedRequest {}
+
 /** What each resource accepts: a token is made for one resource and useless at the other (RFC 8707). */
 export function resourcesOf(baseUrl: string): ReadonlyMap<string, WholeScope> {
   return new Map([
