@@ -78,7 +78,11 @@ function createConverter(): TurndownService {
   })
   converter.addRule('table', { filter: 'table', replacement: (rows) => `\n\n${rows.trim()}\n\n` })
   converter.addRule('rows', { filter: ['thead', 'tbody', 'tfoot'], replacement: (rows) => rows })
-  converter.addRule('term', { filter: 'dt', replacement: (text) => `\n\n**${text.trim()}**\n` })
+  converter.addRule('term', { filter: 'dt', replacement: (text) => `\n\n${text.trim()}` })
+  converter.addRule('meaning', { filter: 'dd', replacement: (text) => `: ${text.trim()}\n` })
+  const { escape } = converter
+  // Inside of a word an underscore means nothing.
+  converter.escape = (text) => escape(text).replace(/(?<=[\p{L}\p{N}])\\_(?=[\p{L}\p{N}])/gu, '_')
   return converter
 }
 

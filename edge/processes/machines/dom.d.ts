@@ -36,5 +36,6 @@ declare module 'turndown' {
     constructor(options: Record<string, string>)
     addRule(key: string, rule: Rule): void
     turndown(page: PageElement): string
+    escape: (text: string) => string
   }
 }

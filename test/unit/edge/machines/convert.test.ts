@@ -35,6 +35,12 @@ test.each<[string, string, string]>([
     '<h1>A</h1><table><tr><td>a</td><td>b | c</td></tr><tr><td>1</td><td>2</td></tr></table>',
     '# A\n\n| a | b \\| c |\n| --- | --- |\n| 1 | 2 |\n',
   ],
+  [
+    'terms and their meaning',
+    '<h1>A</h1><dl><dt>id</dt><dd>Its name.</dd><dt>b</dt><dd>c</dd></dl>',
+    '# A\n\nid: Its name.\n\nb: c\n',
+  ],
+  ['names with underscores', '<h1>A</h1><p>not_found _x_</p>', '# A\n\nnot_found \\_x\\_\n'],
   ['what is struck', '<h1>A</h1><p><del>old</del> new</p>', '# A\n\n~~old~~ new\n'],
   ['nothing but a description', '<div id="app"></div><script>x()</script>', '# Guide\n'],
 ])('%s', (_what, body, markdown) => {
