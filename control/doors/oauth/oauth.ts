@@ -108,10 +108,7 @@ export function createOAuth(deps: OAuthDependencies): OAuth {
     redirect,
 
     async checkRequest(query, ip) {
-      const client = await clients.find(query.get('client_id') ?? '', ip).catch((error: unknown) => {
-        if (error instanceof UnreachableDocument) return error
-        throw error
-      })
+      const client = await clients.find(query.get('client_id') ?? '', ip).catch(orUnreachable)
       if (!client || client instanceof UnreachableDocument) return unknownClient(query, client?.message)
       const [only = '', ...others] = client.redirect_uris
       const redirectUri = query.get('redirect_uri') ?? (others.length === 0 ? only : '')
@@ -241,6 +238,12 @@ function unknownClient(query: URLSearchParams, reason?: string): CheckedRequest 
   const redirectUri = query.get('redirect_uri') ?? ''
   if (!isAcceptableRedirect(redirectUri) || !isLoopbackRedirect(redirectUri)) throw new UntrustedRequest(error.message)
   return { unregistered: error, redirectUri, state: query.get('state') ?? undefined }
+}
+
+/** A document that cannot be read makes its client unknown; everything else that is wrong with it is refused. */
+function orUnreachable(error: unknown): UnreachableDocument {
+  if (error instanceof UnreachableDocument) return error
+  throw error
 }
 
 function invalidGrant(description: string): OAuthError {
