@@ -136,6 +136,13 @@ export async function useEveryCommand(cli: Cli, stack: Stack, signIn: SignIn, pl
   await done('promote proposal')
   expect((await stack.visit(slug)).text()).toContain('proposed')
   await done('previews remove proposal')
+  const api = `/api/v1/sites/${(await data(`list ${slug}`))[0].id}/threads`
+  const said = await stack.fetch(api, { token: person.account.token, json: { page: '/', body: 'Too\u001b[31m red' } })
+  const thread = said.json<{ id: string }>().id
+  expect((await done(`threads ${slug}`)).stdout).toContain(thread)
+  expect((await done('threads')).stdout).not.toContain('\u001b[31m')
+  expect(await data(`resolve ${thread}`)).toMatchObject([{ id: thread, state: 'resolved' }])
+  expect(await data('threads')).toEqual([])
   await done('rollback')
   const domain = `www.${randomBytes(6).toString('hex')}.example`
   await done(`domains add ${domain}`)

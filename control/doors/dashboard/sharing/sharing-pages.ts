@@ -1,7 +1,10 @@
 /** Sharing a drop, what others share, and the page behind "ask for access". */
+import { z } from 'zod'
 import { errors } from '../../../../shared/contracts/errors.ts'
+import { parse } from '../../../ground/http/api.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import type { Route } from '../../../ground/http/route.ts'
+import { THREAD_MAILS, THREADS_VISIBLE } from '../../../drops/threads/rules.ts'
 import { viewersOfText } from '../../../drops/viewers/access.ts'
 import { ACCESS_REQUEST_PATH } from '../../../drops/visiting/visit-desk.ts'
 import type { AccountRequest } from '../frame/callers.ts'
@@ -13,6 +16,7 @@ import { accessRequestPage, letInPage, openToAllPage, sharedPage, siteSharingPag
 
 const HOME = '/sites/:id/sharing'
 const FORM = { on: HOME, verified: true } as const
+const commentSettings = z.object({ threads_visible: z.enum(THREADS_VISIBLE), thread_mails: z.enum(THREAD_MAILS) })
 
 export function sharingRoutes(services: DashboardServices, handlers: Handlers): Route[] {
   return [...siteRoutes(services, handlers), ...listRoutes(services, handlers), ...requestRoutes(services, handlers)]
@@ -60,6 +64,14 @@ function siteRoutes(services: DashboardServices, handlers: Handlers): Route[] {
       const { url } = await viewerSharing.addLink(asked.actor, asked.params.id, {})
       return show(asked, url)
     }),
+    handlers.accountForm(`${HOME}/review-link`, FORM, async (asked) => {
+      const { url } = await viewerSharing.addLink(asked.actor, asked.params.id, { role: 'comment' })
+      return show(asked, url)
+    }),
+    handlers.accountForm(`${HOME}/comments`, FORM, async ({ actor, params: { id }, form }) => {
+      await sites.patch(actor, id, parse(commentSettings, Object.fromEntries(form)))
+      return seeOther(home(id, 'saved-general'))
+    }),
     handlers.accountForm(`${HOME}/rules`, FORM, async ({ actor, params: { id }, form }) => {
       const day = (form.get('access_until') ?? '').trim()
       await sites.patch(actor, id, {
@@ -82,7 +94,8 @@ function entryRoutes(
     handlers.accountForm(`${HOME}/invite`, FORM, async ({ actor, params: { id }, form }) => {
       const named = viewersOfText(form.get('viewers') ?? '')
       if (named.length === 0) throw errors.invalidRequest('viewers: enter an e-mail address.')
-      await viewerSharing.add(actor, id, { named, invite: true })
+      const role = form.has('comment') ? ({ role: 'comment' } as const) : {}
+      await viewerSharing.add(actor, id, { named, invite: true, ...role })
       return seeOther(home(id, 'invited'))
     }),
     handlers.accountForm(`${HOME}/remove`, FORM, async ({ actor, params: { id }, form }) => {
@@ -92,6 +105,10 @@ function entryRoutes(
     handlers.accountForm(`${HOME}/remind`, FORM, async ({ actor, params: { id }, form }) => {
       await viewerSharing.remind(actor, id, form.get('id') ?? '')
       return seeOther(home(id, 'invited'))
+    }),
+    handlers.accountForm(`${HOME}/end-with-comments`, FORM, async ({ actor, params: { id }, form }) => {
+      await viewerSharing.removeLink(actor, id, form.get('id') ?? '', 'remove')
+      return seeOther(home(id, 'removed'))
     }),
     handlers.accountForm(`${HOME}/end`, FORM, async ({ actor, params: { id }, form }) => {
       await viewerSharing.removeLink(actor, id, form.get('id') ?? '')

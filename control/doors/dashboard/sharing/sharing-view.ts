@@ -31,7 +31,9 @@ export function siteSharingPage(viewer: Viewer, view: SiteSharing): Page {
     scripts: ['copy'],
     body: html`${view.made !== undefined && madeCard(view.made)}
       ${modeCard(viewer, view)}
-      ${site.access_mode === 'viewers' && html`${inviteCard(viewer, view)}${viewersCard(viewer, view)}${linksCard(viewer, view)}`}
+      ${site.access_mode === 'viewers' && html`${inviteCard(viewer, view)}${viewersCard(viewer, view)}`}
+      ${linksCard(viewer, view)}
+      ${site.state === 'live' && commentsCard(viewer, view)}
       ${endCard(viewer, view)}`,
   })
 }
@@ -103,6 +105,12 @@ function inviteCard(viewer: Viewer, { site, plan, viewers }: SiteSharing): Html 
           placeholder: 'ada@example.com, @example.org',
           hint: `Addresses, or @ and a domain for everyone there. ${namedInWords(viewers.length, plan)}`,
         })}
+        ${form.check({
+          name: 'comment',
+          label: 'They may comment, too',
+          hint: 'On the page for reviews; without it they look.',
+          checked: false,
+        })}
         <div class="cluster"><button class="button primary">Invite</button></div>
       </form>
       <form class="cluster" method="post" action="/sites/${site.id}/sharing/link">
@@ -154,11 +162,61 @@ function linksCard(viewer: Viewer, { site, links, now }: SiteSharing): Content {
               <span>${link.name || 'Guest link'}, made ${timeAgo(link.created_at, now)}
                 <span class="soft">${link.last_opened_at === null ? 'not opened yet' : html`last opened ${timeAgo(link.last_opened_at, now)}`},
                   ${countInWords(link.uses, 'browser')} let in</span></span>
+              ${link.role === 'comment' && html`<span class="tag accent">comments</span>`}
               ${rowForm(viewer, site, { deed: 'end', id: link.id, label: 'End', about: 'this guest link' })}
+              ${
+                link.role === 'comment' &&
+                rowForm(viewer, site, {
+                  deed: 'end-with-comments',
+                  id: link.id,
+                  label: 'End and remove its comments',
+                  about: 'by this guest link',
+                })
+              }
             </li>
           `,
         )}
       </ul>
+    </section>
+  `
+}
+
+/** Where people say what should be different, and who sees that. */
+function commentsCard(viewer: Viewer, { site }: SiteSharing): Html {
+  const form = formAt(viewer, `/sites/${site.id}/sharing/comments`)
+  return html`
+    <section class="card" id="comments" aria-labelledby="comments-title">
+      <h2 id="comments-title">Comments</h2>
+      <p>On its <a href="/review/${site.slug}">review page</a> people point at a passage and say what should be different.
+        With a link that lets them comment they need no account. Nothing of it is shown at the drop's own address.</p>
+      <form class="cluster" method="post" action="/sites/${site.id}/sharing/review-link">
+        ${csrfField(viewer)}
+        <button class="button">Make a link to comment</button>
+      </form>
+      <form class="form" method="post" action="${form.action}">
+        ${form.start}
+        ${form.select({
+          name: 'threads_visible',
+          label: 'Who reads comments',
+          value: site.threads_visible,
+          options: [
+            ['commenters', 'Members, and who may comment'],
+            ['viewers', 'Everyone who was let in'],
+          ],
+        })}
+        ${form.select({
+          name: 'thread_mails',
+          label: 'Mail me what others wrote',
+          value: site.thread_mails,
+          options: [
+            ['at_once', 'At once'],
+            ['hourly', 'Every hour'],
+            ['daily', 'Every day'],
+            ['never', 'Never'],
+          ],
+        })}
+        <div class="cluster"><button class="button">Save</button></div>
+      </form>
     </section>
   `
 }
