@@ -356,7 +356,7 @@ describe('who a token speaks for', () => {
       baseUrl: BASE_URL,
       log: silentLog,
     })
-    const post = routes.find((route) => route.method === 'POST')!
+    const post = routes.find((route) => route.method === 'POST' && route.path === '/mcp')!
     const reply = await post.handle(fakeRequest({ headers: { authorization: `Bearer ${access_token}` } }))
     expect(reply.status).toBe(403)
     expect(reply.headers?.['www-authenticate']).toMatch(/^Bearer error="insufficient_scope", .*scope="mcp"$/)
