@@ -68,6 +68,12 @@ export const PARTS: readonly Part[] = [
     command: vitest('test/deep/account-timing', 'test/deep/fuzz', 'test/deep/growth', 'test/deep/pasted-text'),
   },
   {
+    name: 'sites',
+    what: 'documentation of fifteen Debian packages and builds of six generators, published as their owners would',
+    minutes: 10,
+    command: vitest('test/deep/real-sites'),
+  },
+  {
     name: 'fuzz',
     what: 'arbitrary bytes for every parser and for the service',
     minutes: 12,

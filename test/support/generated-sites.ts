@@ -2,7 +2,7 @@
  * What site generators write, as names: the hashes are made up from a seed, in the form that each generator gives them.
  *
  * `{b8}` eight characters of base64url as Rollup and Rolldown write them, `{x8}`, `{x16}`, … so many of hex, `{A8}` eight
- * capitals and digits of base32 (esbuild), `{own}`, `{own8}` the file's own SHA-256. The same placeholder with a letter
+ * capitals and digits of base32 (esbuild), `{t13}` thirteen small letters, digits, `_` and `-` (Turbopack), `{own}`, `{own8}` the file's own SHA-256. The same placeholder with a letter
  * behind it (`{b8:a}`) is the same hash again, as a script and its map have it.
  */
 import { createHash } from 'node:crypto'
@@ -45,6 +45,12 @@ export const generators: Readonly<Record<string, GeneratedSite>> = {
       .map((name) => `_next/static/chunks/${name}`)
       .concat('_next/static/media/{x16}-s.p.{x8}.woff2', '_next/static/media/favicon.{x8}.ico'),
     plain: ['index.html', 'file.svg', '_next/static/build-7/_buildManifest.js'],
+  },
+  'Next 16, Turbopack': {
+    hashed: ['{t13}.js', '{t13}.js', '{t13}.js', '{t13}.js', 'turbopack-{t13}.js', '{t13}.css']
+      .map((name) => `_next/static/chunks/${name}`)
+      .concat('_next/static/media/favicon.{t13}.ico', '_next/static/media/logo.{t13}.svg'),
+    plain: ['index.html', 'index.txt', '__next._full.txt', '_next/static/nCXWyAz4nRXAZC4EmStt2/_buildManifest.js'],
   },
   'Nuxt 4': {
     hashed: ['{b8}.js', '{b8}.js', '{b8}.js', '{b8}.js', 'entry.{b8}.css', 'error-404.{b8}.css', 'error-500.{b8}.css']
@@ -292,6 +298,7 @@ const ALPHABETS: Readonly<Record<string, string>> = {
   b: 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_',
   x: '0123456789abcdef',
   A: 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567',
+  t: '0123456789abcdefghijklmnopqrstuvwxyz_-',
 }
 
 export interface BuiltFile {

@@ -134,6 +134,8 @@ function isSeparator(char: string | undefined): boolean {
 type Form =
   /** Eight characters of base64url at the end of the name, or as all of it (Rollup, and so Vite and what builds on it). */
   | 'eight'
+  /** Thirteen small letters, digits, `-` and `_` at the end of the name, or as all of it (Turbopack of Next 16). */
+  | 'thirteen'
   /** At least eight characters of hex between separators (webpack, Turbopack, Metro). */
   | 'hex'
   /** The same, at the end of the name. */
@@ -143,6 +145,7 @@ type Form =
 const OWN_FOLDERS: readonly { readonly folder: RegExp; readonly form: Form }[] = [
   // Next. `_next/static/<build>` is not among them: its names have no hash, and a build can be given any name.
   { folder: /(?:^|\/)_next\/static\/(?:chunks|css|media)(?:\/|$)/, form: 'hex' },
+  { folder: /(?:^|\/)_next\/static\/(?:chunks|media)(?:\/|$)/, form: 'thirteen' },
   // Nuxt. `_nuxt/builds` is not among them: `latest.json` changes.
   { folder: /(?:^|\/)_nuxt$/, form: 'eight' },
   { folder: /(?:^|\/)_astro$/, form: 'eight' },
@@ -187,13 +190,8 @@ function isHashedFolder(
   roots: ReadonlySet<string>,
   { modules, styles }: LoadedCode,
 ): boolean {
-  const own = OWN_FOLDERS.find((each) => each.folder.test(folder))
-  if (own) {
-    const hashed = hashedNames(members, own.form)
-    return (
-      hashed !== undefined && (own.form === 'eight' ? turnsOf(hashed) >= OWN_TURNS * stemsOf(hashed) : isHex(hashed))
-    )
-  }
+  const own = OWN_FOLDERS.filter((each) => each.folder.test(folder))
+  if (own.length > 0) return own.some(({ form }) => isOwnHashed(hashedNames(members, form), form))
   return SHARED_FOLDERS.some((shared) => {
     const root = rootIn(shared, folder)
     if (root === undefined || (shared.form !== 'eight' && !roots.has(root))) return false
@@ -202,6 +200,12 @@ function isHashedFolder(
     if (shared.form !== 'eight') return isHex(hashed)
     return isMixed(hashed) && members.some(({ path }) => modules.has(path) || styles.has(path))
   })
+}
+
+/** Whether a folder that only a generator makes holds hashes, and no words in their places. */
+function isOwnHashed(hashed: readonly Hashed[] | undefined, form: Form): boolean {
+  if (hashed === undefined) return false
+  return form === 'eight' || form === 'thirteen' ? turnsOf(hashed) >= OWN_TURNS[form] * stemsOf(hashed) : isHex(hashed)
 }
 
 /** Names the folders of one generator; undefined when this one is none of them. */
@@ -258,6 +262,12 @@ function eightIn(name: string): Part | undefined {
   return match?.[1] === undefined ? undefined : { stem, part: match[1] }
 }
 
+function thirteenIn(name: string): Part | undefined {
+  const stem = withoutEndings(name)
+  const part = /^(?:.*[.-])?([0-9a-z_-]{13})$/.exec(stem)?.[1]
+  return part === undefined ? undefined : { stem, part }
+}
+
 /** The last one: Docusaurus writes `17896441.4f3d2a1b.js`, Next `4473ecc91f70f139-s.p.woff2`. */
 function hexIn(name: string): Part | undefined {
   const stem = withoutEndings(name)
@@ -277,6 +287,7 @@ function isHexToken(token: string): boolean {
 
 const FORMS: Readonly<Record<Form, (name: string) => Part | undefined>> = {
   eight: eightIn,
+  thirteen: thirteenIn,
   hex: hexIn,
   'hex at end': hexAtEnd,
 }
@@ -348,8 +359,8 @@ function kindOf(char: string): 'a' | 'l' | '1' | ' ' {
   return DIGITS.includes(char) ? '1' : ' '
 }
 
-/** Turns of each name in a folder that only a generator makes. */
-const OWN_TURNS = 1.5
+/** Turns of each name in a folder that only a generator makes; in thirteen random characters it is four. */
+const OWN_TURNS = { eight: 1.5, thirteen: 2.5 }
 /** Turns of each name in a folder that people make too, and of a name that is alone in one. */
 const SHARED_TURNS = 1.6
 const SINGLE_TURNS = 5
