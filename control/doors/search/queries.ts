@@ -57,17 +57,11 @@ export async function findByWords(
 ): Promise<string[]> {
   const reached = among === undefined ? sql`` : sql`and s.id = any(${among as string[]})`
   const named = sql`lower(s.slug || ' ' || s.name || ' ' || s.title) like all (${patterns as string[]}::text[])`
-  const inContent =
-    question === undefined
-      ? sql``
-      : sql`union all
-        select s.id, 1 as place, s.published_at from site_words w join sites s on s.id = w.site_id
-        where w.words @@ ${question}::tsquery and s.org_id = ${orgId} and s.deleted_at is null ${reached}`
+  // Without a word in the question there is nothing to look for in the content.
+  const inContent = sql`select site_id from site_words where words @@ ${question ?? ''}::tsquery`
   const rows = await sql<{ id: string }[]>`
-    select id from (
-      select s.id, 0 as place, s.published_at from sites s
-      where s.org_id = ${orgId} and s.deleted_at is null ${reached} and ${named}
-      ${inContent}) found
-    group by id order by min(place), max(published_at) desc nulls last, id limit ${most}`
+    select s.id from sites s left join (${inContent}) w on w.site_id = s.id
+    where s.org_id = ${orgId} and s.deleted_at is null ${reached} and (w.site_id is not null or ${named})
+    order by case when ${named} then 0 else 1 end, s.published_at desc nulls last, s.id limit ${most}`
   return rows.map(({ id }) => id)
 }
