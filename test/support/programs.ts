@@ -81,7 +81,7 @@ export function filesInNeedOf(
 
 /** Starts it by its name, or by its path. */
 function runs(text: string, program: string): boolean {
-  return text.includes(`('${program}'`) || text.includes(`/bin/${program}'`)
+  return new RegExp(`\\(\\s*'${program}'`).test(text) || text.includes(`/bin/${program}'`)
 }
 
 /** A file and the support modules that it imports, directly or not. The sources of the service find programs themselves. */

@@ -81,6 +81,8 @@ const PARSED: Readonly<Record<string, string>> = {
   'authorize.ts: new URL(redirectUri': 'comes in a query, which the server bounds, and is registered',
   'judgement.ts: URL.parse(acmeDirectoryUrl': 'a setting',
   'checks.ts: new URL(url': 'a setting',
+  'edge-checks.ts: new URL(acmeDirectoryUrl': 'a setting',
+  'place.ts: URL.parse(text': 'a setting',
   'clients.ts: new URL(clientId': 'comes in a query or a form of 16 kB',
   'convert.ts: URL.parse(address.trim(': 'at most 2000 characters are read',
   'llms-txt.ts: new URL(address': 'an address of ours',

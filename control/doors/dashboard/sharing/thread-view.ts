@@ -74,6 +74,8 @@ const pointer = ({ exact, prefix, suffix }: { exact: string; prefix: string; suf
 function quoteOf({ anchor, found, placement }: ApiThread): Html {
   const said = anchor?.exact ?? ''
   if (placement !== 'changed' || !found) return html`<blockquote class="quote">${shortened(said)}</blockquote>`
+  if (said.length + found.exact.length > MAX_COMPARED)
+    return html`<blockquote class="quote"><del>${shortened(said)}</del> <ins>${shortened(found.exact)}</ins></blockquote>`
   const lines = diffLines(said.split(' ').join('\n'), found.exact.split(' ').join('\n')) ?? []
   const words = lines.map(({ kind, text }): Content => {
     if (kind === 'removed') return html`<del>${text}</del> `
@@ -81,6 +83,9 @@ function quoteOf({ anchor, found, placement }: ApiThread): Html {
   })
   return html`<blockquote class="quote">${words}</blockquote>`
 }
+
+/** Characters of both quotes that are compared word by word here, on the main thread. */
+const MAX_COMPARED = 1000
 
 /** As much of a quote as tells what is meant. */
 const MAX_QUOTED = 280
