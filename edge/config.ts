@@ -75,9 +75,16 @@ export function readEdgeConfig(environment: Env): EdgeConfig {
     acmeDirectoryUrl: env.url('ACME_DIRECTORY_URL', ['https']),
     acmeEmail: env.optional('ACME_EMAIL'),
     acmeCaFile: env.file('ACME_CA_FILE'),
+    providerName: readProviderName(env),
     traces: readTraceSettings(env),
     dns01: readOwnProofs(env, environment, shared.sitesDomain),
   })
+}
+
+/** As control reads it. */
+function readProviderName(env: EnvReader): string | undefined {
+  const issuer = env.optional('OIDC_ISSUER')
+  return issuer === undefined ? undefined : env.text('OIDC_NAME', URL.parse(issuer)?.hostname ?? issuer)
 }
 
 /** One without the other would silently mean the local CA. */

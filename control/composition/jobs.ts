@@ -22,6 +22,9 @@ const MAX_COMPRESSION_INTERVAL_MS = 5000
 /** A person who has just published looks for it; reading takes a second or two of the eight that are promised. */
 const MAX_WORDS_INTERVAL_MS = 2500
 
+/** Beside the pause between two questions about one person, this has to fit into a minute. */
+const MAX_RECHECK_INTERVAL_MS = 5000
+
 /** Loops that do not wait for each other. */
 export function composeJobs(services: Services, records: JobRecords): Jobs[] {
   const { config, log, sql, redis, versions } = services
@@ -31,9 +34,15 @@ export function composeJobs(services: Services, records: JobRecords): Jobs[] {
   const compression: Job = { name: 'compression', run: (stopping) => versions.compressDue(stopping) }
   const backup: Job = { name: 'backup', mayTakeMs: config.backupEveryMs, run: () => services.backups.runDue() }
   const refinement: Job = { name: 'refinement', run: (stopping) => versions.refineDue(stopping) }
+  const { providerSignIn } = services
+  const provider: Job[] = providerSignIn
+    ? [{ name: 'provider', run: (stopping) => providerSignIn.recheck(stopping) }]
+    : []
   const words: Job = { name: 'words', run: (stopping) => services.search.readDue(stopping) }
   return [
     createJobs({ jobs: sweeps(services, records), intervalMs, log, records }),
+    // People who left are out within a minute, whatever else takes long.
+    createJobs({ jobs: provider, intervalMs: Math.min(intervalMs, MAX_RECHECK_INTERVAL_MS), log, records }),
     // What was published is found within seconds.
     createJobs({ jobs: [words], intervalMs: Math.min(intervalMs, MAX_WORDS_INTERVAL_MS), log, records }),
     // Visitors wait for what is not compressed yet.

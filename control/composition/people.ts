@@ -11,6 +11,8 @@ import type { Publishers } from '../drops/publishers/publishers.ts'
 import { createPasskeys, type Passkeys } from '../people/factors/passkeys.ts'
 import { createFactors, type Factors } from '../people/factors/factors.ts'
 import { createNewcomers, type Newcomers } from '../people/newcomers/newcomers.ts'
+import { createProviderClient } from '../people/provider/client.ts'
+import { createProviderSignIn, type ProviderSignIn } from '../people/provider/provider-sign-in.ts'
 import { createOrganisations, type Organisations } from '../people/organisations/organisations.ts'
 import type { Drops } from './drops.ts'
 import type { Ground } from './ground.ts'
@@ -25,6 +27,8 @@ export interface People {
   readonly factors: Factors
   readonly passkeys: Passkeys
   readonly newcomers: Newcomers
+  /** Undefined: no provider is configured. */
+  readonly providerSignIn: ProviderSignIn | undefined
 }
 
 export function composePeople(
@@ -41,28 +45,36 @@ export function composePeople(
   const factors = createFactors({ sql, clock, baseUrl, secrets, enqueueMail })
   const passkeys = createPasskeys({ sql, clock, baseUrl, serviceName: config.look.name })
   const newcomers = createNewcomers({ sql, clock, baseUrl, secrets, enqueueMail, policy: config.signUp })
+  const accounts = createAccounts({
+    sql,
+    clock,
+    log,
+    baseUrl,
+    secrets,
+    enqueueMail,
+    hooks,
+    factors,
+    passkeys,
+    newcomers,
+    passwordSignIn: config.passwordSignIn,
+    personalDataKeptMs: config.personalDataKeptMs,
+    settings: config,
+    dropUrl: (slug) => addressOf(config, siteHost(slug, config.sitesDomain)),
+    // Without a trusted proxy in front, the header is whatever a visitor says.
+    geoHeader: config.trustedProxies.length > 0 ? config.geoHeader : undefined,
+    anonymousIdOf: browserCookie.read,
+  })
+  const { provider: settings } = config
+  const client = settings && createProviderClient(settings, clock)
   return {
     factors,
     passkeys,
     newcomers,
-    accounts: createAccounts({
-      sql,
-      clock,
-      log,
-      baseUrl,
-      secrets,
-      enqueueMail,
-      hooks,
-      factors,
-      passkeys,
-      newcomers,
-      personalDataKeptMs: config.personalDataKeptMs,
-      settings: config,
-      dropUrl: (slug) => addressOf(config, siteHost(slug, config.sitesDomain)),
-      // Without a trusted proxy in front, the header is whatever a visitor says.
-      geoHeader: config.trustedProxies.length > 0 ? config.geoHeader : undefined,
-      anonymousIdOf: browserCookie.read,
-    }),
+    accounts,
+    providerSignIn:
+      settings &&
+      client &&
+      createProviderSignIn({ sql, clock, log, baseUrl, secrets, settings, client, accounts, hooks }),
     organisations: createOrganisations({ sql, clock, baseUrl, enqueueMail, hooks }),
     access: createAccess({
       sql,

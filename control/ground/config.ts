@@ -10,11 +10,12 @@ import { readTraceSettings, type TraceSettings } from '../../shared/running/trac
 import { readSecretKey } from '../../shared/secrets/secret-key.ts'
 import { parsePlanFile } from './terms/plan-file.ts'
 import { termsOf, type Terms } from './terms/plans.ts'
+import { readSignIn, type SignInSettings } from './terms/provider.ts'
 import { readSignUp, type SignUpPolicy } from './terms/sign-up.ts'
 import { senderOf } from '../../shared/settings/look.ts'
 import { readSharedSettings, type SharedSettings } from '../../shared/settings/settings.ts'
 
-export interface ControlConfig extends SharedSettings {
+export interface ControlConfig extends SharedSettings, SignInSettings {
   /** Loopback, or a private address when the edges are other machines. */
   readonly controlHost: string
   readonly databaseUrl: string
@@ -202,6 +203,7 @@ export function readControlConfig(environment: Env): ControlConfig {
     signUp: readSignUp(env),
     ...anonymous,
     terms: readTerms(env),
+    ...readSignIn(env),
     stripeSecretKey: env.optional('STRIPE_SECRET_KEY'),
     stripeWebhookSecrets: env.list('STRIPE_WEBHOOK_SECRET'),
     stripeApiBase: env.url('STRIPE_API_BASE', ['https', 'http']),

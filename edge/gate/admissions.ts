@@ -4,7 +4,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import { admits, openAdmission, type Admission } from '../../shared/contracts/admission.ts'
-import { ENTER_PATH, GUEST_PATH, VISIT_PATH } from '../../shared/contracts/visit-desk.ts'
+import { DIRECT, ENTER_PATH, GUEST_PATH, VISIT_PATH } from '../../shared/contracts/visit-desk.ts'
 import { parseForm } from '../../shared/http/form.ts'
 import { SECOND_MS, type Clock } from '../../shared/running/clock.ts'
 import type { Secrets } from '../../shared/secrets/secrets.ts'
@@ -58,9 +58,14 @@ export function createAdmissions({ secrets, clock }: { secrets: Pick<Secrets, 'o
 
 /** What a visitor asks for at one of the addresses by which viewers come in. */
 export type Door =
-  | { readonly kind: 'visit' }
-  /** `token`: from the path; `next`: where to go afterwards. */
-  | { readonly kind: 'enter' | 'guest'; readonly token: string; readonly next: string | null }
+  | { readonly kind: 'visit'; readonly next: string | null }
+  /** `token`: from the path; `next`: where to go afterwards; `isDirect`: the person is here already, and needs no button. */
+  | {
+      readonly kind: 'enter' | 'guest'
+      readonly token: string
+      readonly next: string | null
+      readonly isDirect: boolean
+    }
 
 function nextIn(query: string): string | null {
   const form = parseForm(query)
@@ -73,9 +78,9 @@ const TOKEN = /^[A-Za-z0-9_-]{1,200}$/
 export function doorOf(target: string): Door | undefined {
   if (!target.startsWith('/.dropway/')) return undefined
   const [path = '', query = ''] = target.split('?', 2)
-  if (path === VISIT_PATH) return { kind: 'visit' }
+  if (path === VISIT_PATH) return { kind: 'visit', next: nextIn(query) }
   const kind = path.startsWith(`${ENTER_PATH}/`) ? 'enter' : path.startsWith(`${GUEST_PATH}/`) ? 'guest' : undefined
   if (kind === undefined) return undefined
   const token = path.slice(path.lastIndexOf('/') + 1)
-  return { kind, token: TOKEN.test(token) ? token : '', next: nextIn(query) }
+  return { kind, token: TOKEN.test(token) ? token : '', next: nextIn(query), isDirect: query.startsWith(`${DIRECT}&`) }
 }

@@ -1,5 +1,11 @@
 /** The pages by which viewers come in. They work without scripts, and say the same to everyone. */
-import { ENTER_PATH, GUEST_PATH, VISIT_PATH, type VisitAnswer } from '../../shared/contracts/visit-desk.ts'
+import {
+  ENTER_PATH,
+  GUEST_PATH,
+  PROVIDER_VISIT_PATH,
+  VISIT_PATH,
+  type VisitAnswer,
+} from '../../shared/contracts/visit-desk.ts'
 import { html, type Content } from '../../shared/pages/html.ts'
 import { preparePage, reportLine, type PageOptions, type PreparedPage } from './pages.ts'
 
@@ -8,6 +14,8 @@ export interface ViewerPageOptions extends PageOptions {
   readonly next: string
   /** The owner may be asked. */
   readonly asks: boolean
+  /** The operator's sign-in provider, which can say whose address it is. */
+  readonly provider?: { readonly name: string; readonly siteId: string } | undefined
 }
 
 type Refusal = Extract<VisitAnswer, { kind: 'refused' }>
@@ -20,7 +28,7 @@ export function lockedPage(options: ViewerPageOptions, refusal?: Refusal): Prepa
   return privatePage(isLimited ? 429 : 401, options, {
     title: 'Only for those who were invited',
     lead: 'The owner of this drop has named who may see it. Enter your e-mail address: if it is on the list, we send you a code. You need no account.',
-    body: html`<form class="stack" method="post" action="${VISIT_PATH}">
+    body: html`${providerLink(options)}<form class="stack" method="post" action="${VISIT_PATH}">
 <input type="hidden" name="do" value="code">
 <input type="hidden" name="next" value="${options.next}">
 ${refusal && html`<p class="notice bad" role="alert" id="problem">${PROBLEMS[refusal.reason]}</p>`}
@@ -30,6 +38,13 @@ ${refusal && html`<p class="notice bad" role="alert" id="problem">${PROBLEMS[ref
 </form>`,
     retryAfterSeconds: isLimited ? (refusal.retry_after ?? 60) : undefined,
   })
+}
+
+function providerLink({ provider, baseUrl, host, next }: ViewerPageOptions): Content {
+  if (!provider) return undefined
+  const query = new URLSearchParams({ site: provider.siteId, host, next })
+  return html`<p><a class="button primary" href="${baseUrl}${PROVIDER_VISIT_PATH}?${query.toString()}">Continue with ${provider.name}</a></p>
+<p class="soft">Or by e-mail:</p>`
 }
 
 const PROBLEMS: Readonly<Record<Refusal['reason'], string>> = {

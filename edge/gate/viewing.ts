@@ -147,11 +147,11 @@ export function createViewing({ admissions, line, answers, isLookedAt, clock }: 
 
   /** A guest's click is enough; whatever only looks at links sees a button. */
   async function openDoor(exchange: Exchange, drop: Drop, door: Door): Promise<void> {
-    if (door.kind === 'visit') return answers.notIn(exchange, drop, { next: '/' })
-    if (door.kind === 'enter' || exchange.method === 'HEAD' || isLookedAt(exchange))
-      return answers.door(exchange, drop, door)
+    if (door.kind === 'visit') return answers.notIn(exchange, drop, { next: door.next ?? '/' })
+    const needsButton = door.kind === 'enter' && !door.isDirect
+    if (needsButton || exchange.method === 'HEAD' || isLookedAt(exchange)) return answers.door(exchange, drop, door)
     const about = { site_id: drop.route.site_id, host: exchange.host }
-    comeIn(exchange, drop, await ask({ kind: 'guest', ...about, token: door.token }, exchange), door.next)
+    comeIn(exchange, drop, await ask({ kind: door.kind, ...about, token: door.token }, exchange), door.next)
   }
 
   return {

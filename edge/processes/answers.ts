@@ -59,10 +59,12 @@ export interface AnswerSettings {
   /** Name and colours of the service; unset: the house's own. */
   readonly look?: Look
   readonly publicPort: number | undefined
+  /** The operator's sign-in provider, as its button says. */
+  readonly providerName?: string | undefined
   readonly log: Log
 }
 
-export function createAnswers({ baseUrl, look = HOUSE_LOOK, publicPort, log }: AnswerSettings): Answers {
+export function createAnswers({ baseUrl, look = HOUSE_LOOK, publicPort, providerName, log }: AnswerSettings): Answers {
   const house = { baseUrl, look }
   const service = new URL(baseUrl).hostname.replace(/^\[|\]$/g, '')
   const kept = new LRUCache<string, PreparedPage>({ max: MAX_KEPT_PAGES })
@@ -128,7 +130,7 @@ export function createAnswers({ baseUrl, look = HOUSE_LOOK, publicPort, log }: A
       exchange.send(200, drop.isProtected ? [...PRIVATE_ICON_HEADERS, ...corsOf(drop)] : ICON_HEADERS, ICON_PNG),
     methods: (exchange, drop) =>
       exchange.send(204, [...ALLOW, ...SAFE, ...versionOf(drop), ...(drop.route.viewers ? PREFLIGHT : [])], undefined),
-    ...viewerAnswers(house),
+    ...viewerAnswers(house, providerName),
     unavailable(exchange, { status, error }) {
       const id = error === undefined ? undefined : newId('err')
       if (error !== undefined) log.warn({ id, err: error, status }, 'control did not answer')
@@ -141,12 +143,13 @@ export function createAnswers({ baseUrl, look = HOUSE_LOOK, publicPort, log }: A
 type ViewerAnswers = Pick<Answers, 'notIn' | 'codeAsked' | 'door' | 'goTo' | 'programRefused'>
 
 /** Answers to those who are not in yet. They name no version: even how often a private drop changes is its own affair. */
-function viewerAnswers(house: PageHouse): ViewerAnswers {
+function viewerAnswers(house: PageHouse, providerName: string | undefined): ViewerAnswers {
   const about = ({ host }: Exchange, { route }: Drop, next: string | null): ViewerPageOptions => ({
     ...house,
     host,
     next: nextAfterUnlocking(next),
     asks: route.viewers?.asks ?? false,
+    provider: providerName === undefined ? undefined : { name: providerName, siteId: route.site_id },
   })
   return {
     notIn: (exchange, drop, { next, refusal }) => send(exchange, lockedPage(about(exchange, drop, next), refusal)),

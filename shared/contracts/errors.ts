@@ -145,6 +145,20 @@ export const errors = {
   /** `instead`: what to do, as a sentence. */
   anonymousOff: (instead = 'Sign in first.') =>
     new ApiError(403, 'anonymous_off', `Publishing without an account is switched off here. ${instead}`),
+  /** The sign-in provider's answer is refused, or it has refused the person. `why`: a sentence about it. */
+  providerRefused: (why: string) =>
+    new ApiError(401, 'provider_refused', `Your organisation's sign-in did not work. ${why}`),
+  /** The provider was asked without a page of its own, and would have to show one. */
+  providerAsks: () =>
+    new ApiError(401, 'provider_refused', "Your organisation's sign-in has a question for you.", {
+      fields: { asks: true },
+    }),
+  providerAway: () =>
+    new ApiError(503, 'provider_away', "Your organisation's sign-in does not answer just now. Try again shortly.", {
+      headers: { 'retry-after': '10' },
+    }),
+  passwordSignInOff: () =>
+    new ApiError(403, 'password_sign_in_off', "Passwords are switched off here. Use your organisation's sign-in."),
   /** `why`: who may have an account here. */
   signUpClosed: (why: string) => new ApiError(403, 'sign_up_closed', why),
   /** RFC 6750 §3.1. `needs`: a scope, or what no scope covers. */
@@ -195,6 +209,13 @@ export const errors = {
       `The address "${slug}" has two hyphens in a row, which international names and previews have. Choose another, or use one hyphen.`,
     ),
   conflict: (code: ConflictCode, detail: string) => new ApiError(409, code, detail),
+  /** A provider vouches for an address whose account here was never verified. */
+  unverifiedNamesake: () =>
+    new ApiError(
+      409,
+      'email_taken',
+      'There is an account with this address that was never verified. Open the link in its verification mail, or reset its password; then sign in again.',
+    ),
   emailTaken: () =>
     new ApiError(409, 'email_taken', 'There is an account with this e-mail already. Sign in, or reset its password.'),
   subscriptionExists: (portalUrl: string) =>

@@ -14,6 +14,8 @@ export type IdPrefix =
   | 'inv'
   /** A link of the operator to sign up with. */
   | 'sul'
+  /** A person as a sign-in provider knows them. */
+  | 'pid'
   | 'dom'
   | 'upl'
   | 'cli'

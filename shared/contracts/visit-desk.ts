@@ -10,6 +10,10 @@ export const VISIT_DESK_PATH = '/api/v1/visit-desk'
 export const VISIT_PATH = '/.dropway/visit'
 export const ENTER_PATH = '/.dropway/enter'
 export const GUEST_PATH = '/.dropway/guest'
+/** At the service's host: where a visitor proves their address by the operator's sign-in provider. */
+export const PROVIDER_VISIT_PATH = '/visit/oidc'
+/** In the query of an entry: the person has just come from the sign-in provider, and needs no button to press. */
+export const DIRECT = 'direct=1'
 
 /** A path as logs may show it: the links of guests and viewers hold a secret. */
 export function withoutToken(path: string): string {

@@ -22,6 +22,7 @@ export const FLOORS: Readonly<Record<string, number>> = {
   'control/operations/listing': 64.2,
   'control/people/accounts': 96.2,
   'control/people/newcomers': 94.6,
+  'control/people/provider': 91.7,
   'control/people/organisations': 100,
   'control/plans/backups': 82.2,
   'control/plans/billing': 91.5,

@@ -77,6 +77,7 @@ export async function createAccountsFixture(log: Log = silentLog) {
     hooks,
     factors,
     passkeys: createPasskeys({ sql, clock, baseUrl: BASE_URL, serviceName: 'Dropway' }),
+    passwordSignIn: true,
     newcomers: createNewcomers({ sql, clock, baseUrl: BASE_URL, secrets, enqueueMail, policy: { kind: 'open' } }),
     personalDataKeptMs: PERSONAL_DATA_KEPT_MS,
     settings: { unverifiedLifetimeMs: 90 * DAY_MS, unverifiedWarningsMs: [30 * DAY_MS, 7 * DAY_MS] },

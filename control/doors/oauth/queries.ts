@@ -167,7 +167,8 @@ export async function findTokenIdentity(sql: Sql, hash: string, now: Date): Prom
     join organisations o on o.id = g.org_id and o.deleted_at is null
     join memberships m on m.org_id = g.org_id and m.user_id = g.user_id
     left join code_generators f on f.user_id = g.user_id and f.confirmed_at is not null
-    where (f.user_id is not null or not o.requires_second_factor) and t.hash = ${hash} and t.kind = 'access' and t.expires_at > ${now} and g.revoked_at is null`
+    where (f.user_id is not null or not o.requires_second_factor) and t.hash = ${hash} and t.kind = 'access' and t.expires_at > ${now} and g.revoked_at is null
+      and not exists (select 1 from provider_identities p where p.user_id = g.user_id and p.lapsed_at is not null)`
   return row
 }
 

@@ -6,7 +6,13 @@
 import { randomInt } from 'node:crypto'
 import { sealAdmission } from '../../../shared/contracts/admission.ts'
 import { ApiError, errors } from '../../../shared/contracts/errors.ts'
-import { ENTER_PATH, type VisitAnswer, type VisitQuestion } from '../../../shared/contracts/visit-desk.ts'
+import {
+  DIRECT,
+  ENTER_PATH,
+  VISIT_PATH,
+  type VisitAnswer,
+  type VisitQuestion,
+} from '../../../shared/contracts/visit-desk.ts'
 import { parsePreviewHost, siteHost } from '../../../shared/http/hosts.ts'
 import { limitKeyOfIp } from '../../../shared/http/ip.ts'
 import { safeNext } from '../../../shared/http/safe-next.ts'
@@ -34,8 +40,23 @@ export interface VisitDesk {
   answer(question: VisitQuestion, ip: string): Promise<VisitAnswer>
   /** The address at which a member of the drop's organisation comes in, once, without a code. */
   memberLink(actor: Actor, site: { readonly id: string; readonly slug: string }): Promise<string>
+  /**
+   * Where a visitor goes on whose address the operator's provider has proved: into the drop, where the address is on its
+   * list, else to its door. It never leads to a host that is not the drop's.
+   */
+  provedLink(visit: ProvedVisit): Promise<string>
+  /** The door of the drop, which asks for an address. */
+  doorOf(visit: Pick<ProvedVisit, 'siteId' | 'host' | 'next'>): Promise<string>
   /** Forgets what no longer works. A job. */
   sweep(): Promise<void>
+}
+
+export interface ProvedVisit {
+  readonly siteId: string
+  readonly host: string
+  /** Path and query of the drop. */
+  readonly next: string
+  readonly email: string
 }
 
 export const ACCESS_REQUEST_PATH = '/access-request'
@@ -133,8 +154,36 @@ export function createVisitDesk(deps: VisitDeskDependencies): VisitDesk {
       return `${addressOf(config, siteHost(slug, config.sitesDomain))}${ENTER_PATH}/${token}`
     },
 
+    provedLink: (visit) => provedLink(deps, visit),
+
+    async doorOf(visit) {
+      const site = await queries.findVisited(sql, visit.siteId)
+      if (!site) return config.baseUrl
+      const next = encodeURIComponent(safeNext(visit.next, '/'))
+      return `${await ownAddress(sql, deps, site, visit.host)}${VISIT_PATH}?next=${next}`
+    },
+
     sweep: () => queries.deleteEndedVisits(sql, new Date(clock.now()), new Date(clock.now() - rules.REQUEST_KEPT_MS)),
   }
+}
+
+/** The entry that a mailed link would be, used at once. */
+async function provedLink(
+  deps: VisitDeskDependencies,
+  { siteId, host, next, email: given }: ProvedVisit,
+): Promise<string> {
+  const { sql, clock, config } = deps
+  const email = emailOf(given)
+  const site = await queries.findVisited(sql, siteId)
+  if (!site || accessModeOf(site) !== 'viewers') throw errors.notFound()
+  const address = await ownAddress(sql, deps, site, host)
+  const query = `next=${encodeURIComponent(safeNext(next, '/'))}`
+  const subject = email === undefined ? undefined : await subjectOf(sql, site.id, email)
+  if (subject === undefined) return `${address}${VISIT_PATH}?${query}`
+  const token = randomSecret()
+  const expires_at = new Date(clock.now() + config.viewerCodeLifetimeMs)
+  await queries.insertEntryLink(sql, { token_hash: hashSecret(token), site_id: site.id, subject, expires_at })
+  return `${address}${ENTER_PATH}/${token}?${DIRECT}&${query}`
 }
 
 /** Undefined for what cannot be an address. */

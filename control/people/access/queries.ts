@@ -33,7 +33,8 @@ export async function findTokenIdentity(sql: Sql, tokenHash: string, now: Date):
     join organisations o on o.id = t.org_id and o.deleted_at is null
     join memberships m on m.org_id = t.org_id and m.user_id = t.user_id
     left join code_generators g on g.user_id = t.user_id and g.confirmed_at is not null
-    where (g.user_id is not null or not o.requires_second_factor) and t.token_hash = ${tokenHash} and t.revoked_at is null and (t.expires_at is null or t.expires_at > ${now})`
+    where (g.user_id is not null or not o.requires_second_factor) and t.token_hash = ${tokenHash} and t.revoked_at is null and (t.expires_at is null or t.expires_at > ${now})
+      and not exists (select 1 from provider_identities p where p.user_id = t.user_id and p.lapsed_at is not null)`
   return row
 }
 
@@ -177,12 +178,16 @@ export async function insertSession(
     now: Date
     expiresAt: Date
     provedAt: Date | null
+    providerIdentityId: string | null
+    providerSid: string | null
   },
 ): Promise<void> {
   await sql`
-    insert into sessions (id, token_hash, user_id, org_id, ip, user_agent, created_at, last_seen_at, expires_at, proved_at)
+    insert into sessions (id, token_hash, user_id, org_id, ip, user_agent, created_at, last_seen_at, expires_at, proved_at,
+      provider_identity_id, provider_sid)
     values (${session.id}, ${session.tokenHash}, ${session.userId}, ${session.orgId}, ${session.ip}, ${session.userAgent},
-      ${session.now}, ${session.now}, ${session.expiresAt}, ${session.provedAt})`
+      ${session.now}, ${session.now}, ${session.expiresAt}, ${session.provedAt},
+      ${session.providerIdentityId}, ${session.providerSid})`
 }
 
 export async function deleteSessionByHash(sql: Sql, tokenHash: string): Promise<void> {

@@ -37,10 +37,18 @@ export interface Browser {
   readonly sessionSecret: string | undefined
 }
 
+export interface NewSession {
+  readonly userId: string
+  readonly orgId: string
+  readonly provedAt?: Date | null
+  /** Whom the provider vouches for, and its own session: when it says that this is over, so is ours. */
+  readonly provider?: { readonly identityId: string; readonly sid: string | undefined } | undefined
+}
+
 /** A session that came along ends: a secret from before the sign-in is worth nothing after it. */
 export async function beginSession(
   tx: Sql,
-  { userId, orgId, provedAt = null }: { userId: string; orgId: string; provedAt?: Date | null },
+  { userId, orgId, provedAt = null, provider }: NewSession,
   browser: Browser,
   now: Date,
 ): Promise<{ setCookie: string }> {
@@ -57,6 +65,8 @@ export async function beginSession(
     now,
     expiresAt: new Date(now.getTime() + SESSION_LIFETIME_MS),
     provedAt,
+    providerIdentityId: provider?.identityId ?? null,
+    providerSid: provider?.sid ?? null,
   })
   return { setCookie: cookie(SESSION_COOKIE, secret, { maxAgeSeconds: SESSION_LIFETIME_MS / SECOND_MS }) }
 }

@@ -1,4 +1,5 @@
 /** Accounts: who a person is, and everything that happens to that. See contract.ts for the promises. */
+import { errors } from '../../../shared/contracts/errors.ts'
 import { DAY_MS } from '../../../shared/running/clock.ts'
 import { createProofOfWork } from '../../../shared/secrets/proof-of-work.ts'
 import { createThrottle } from '../../ground/http/limits/throttle.ts'
@@ -17,6 +18,22 @@ import { createSigningUp } from './signing-up.ts'
 /** A link opened long after its end is still told apart from a wrong one. */
 const KEEP_DEAD_LINKS_MS = 30 * DAY_MS
 
+const refusePassword = (): Promise<never> => Promise.reject(errors.passwordSignInOff())
+
+/** What is closed where people come in by the operator's provider alone: every way of this service's own. */
+const WITHOUT_PASSWORDS = {
+  signUp: refusePassword,
+  signIn: refusePassword,
+  continueSignIn: refusePassword,
+  signInWithPasskey: refusePassword,
+  requestRecovery: refusePassword,
+  requestReset: refusePassword,
+  resetPassword: refusePassword,
+  changePassword: refusePassword,
+  requestEmailChange: refusePassword,
+  confirmEmailChange: refusePassword,
+} satisfies Partial<Accounts>
+
 export function createAccounts(options: AccountsDependencies): Accounts {
   const { sql, clock, baseUrl, enqueueMail, geoHeader, anonymousIdOf, secrets } = options
   const deps: PartDependencies = {
@@ -28,7 +45,7 @@ export function createAccounts(options: AccountsDependencies): Accounts {
   }
   const erasure = createErasure({ sql, clock, keptMs: options.personalDataKeptMs })
   const closeAccount = createCloseAccount(deps)
-  return {
+  const accounts: Accounts = {
     circumstancesOf: (request) => ({
       ip: request.ip,
       userAgent: request.header('user-agent') ?? '',
@@ -52,4 +69,5 @@ export function createAccounts(options: AccountsDependencies): Accounts {
     ...createClosing({ ...deps, closeAccount }),
     ...createAbandonment({ ...deps, closeAccount }),
   }
+  return options.passwordSignIn ? accounts : { ...accounts, ...WITHOUT_PASSWORDS }
 }

@@ -21,6 +21,7 @@ import {
   leaveAllOrganisations,
   lockOwnedOrganisations,
 } from '../organisations/personal.ts'
+import { deleteIdentitiesOf } from '../access/provider-queries.ts'
 import { eraseSignUpLinksTo } from '../newcomers/newcomers.ts'
 import type { Accounts } from './contract.ts'
 import type { AbandonmentSettings, PartDependencies } from './dependencies.ts'
@@ -74,6 +75,7 @@ export function createCloseAccount({
     await endSessionsOf(tx, user.id)
     await revokeTokensOf(tx, user.id, now())
     await factors.forget(tx, user.id)
+    await deleteIdentitiesOf(tx, user.id)
     await eraseUser(tx, user.id, now())
     await enqueueMail(tx, {
       eventKey: `account_deleted:${user.id}`,

@@ -6,7 +6,7 @@ import type { Sql } from '../../ground/database/sql.ts'
 import type { Changed, RouteChanges, RoutingTransaction } from '../../ground/routing/changes.ts'
 import type { Request } from '../../ground/http/route.ts'
 import type { Actor } from '../../ground/actor.ts'
-import type { Browser } from '../access/sessions.ts'
+import type { Browser, NewSession } from '../access/sessions.ts'
 
 /** The circumstances of a form, gathered from the request by `accounts.circumstancesOf(request)`. */
 export interface Circumstances extends Browser {
@@ -60,6 +60,24 @@ export interface Accounts {
   signIn(
     input: { email: string; password: string; proof?: string | undefined; code?: string | undefined },
     circumstances: Circumstances,
+  ): Promise<SignedIn>
+  /**
+   * The operator's sign-in provider vouches for this address. `userId`: who they were here before; otherwise the account
+   * with that address, if it is verified, else a new one, where SIGNUP lets them have it. An account that was never
+   * verified is never joined (409 `email_taken`). `link` notes who they are there, in the same transaction.
+   */
+  signInProved(
+    person: {
+      readonly email: string
+      readonly userId: string | undefined
+      readonly token: string | undefined
+      readonly isOfKnownGroup: boolean
+    },
+    circumstances: Circumstances,
+    link: (
+      tx: RoutingTransaction,
+      user: { readonly userId: string; readonly email: string },
+    ) => Promise<NonNullable<NewSession['provider']>>,
   ): Promise<SignedIn>
   /** Where the account has a second factor `signIn` throws 401 `second_factor_required` with `pending`; this goes on. */
   continueSignIn(input: { pending: string; code: string }, circumstances: Circumstances): Promise<SignedIn>

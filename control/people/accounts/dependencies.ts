@@ -33,6 +33,8 @@ export interface AccountsDependencies {
   >
   readonly passkeys: Pick<Passkeys, 'userOf'>
   readonly newcomers: Pick<Newcomers, 'admit' | 'policy'>
+  /** Off: people come in by the operator's provider alone. */
+  readonly passwordSignIn: boolean
   /** How long what names the person of a closed account is kept in logs. */
   readonly personalDataKeptMs: number
   readonly settings: AbandonmentSettings

@@ -10,6 +10,7 @@ import {
   endSessionById,
   endSessionsOf,
   listSessions,
+  type NewSession,
 } from '../access/sessions.ts'
 import { deviceOf } from '../access/devices.ts'
 import { recordAudit } from '../audit/audit.ts'
@@ -203,6 +204,8 @@ export interface Entering {
   readonly at: Date
   /** The second factor was shown just now. */
   readonly isProved: boolean
+  /** Whom a provider vouches for, where that is how they come. */
+  readonly provider?: NewSession['provider']
 }
 
 export interface EnteringDependencies extends Pick<PartDependencies, 'enqueueMail' | 'baseUrl'> {
@@ -229,11 +232,11 @@ async function tellOfNewDevice(
 /** A person who has proved who they are gets a session, their clocks reset and this browser's drops. */
 export async function enter(
   tx: RoutingTransaction,
-  { user, circumstances, at, isProved }: Entering,
+  { user, circumstances, at, isProved, provider }: Entering,
   { hooks, enqueueMail, baseUrl }: EnteringDependencies,
 ): Promise<SignedIn> {
   const orgId = await findHomeOrganisation(tx, user.id)
-  const person = { userId: user.id, orgId, provedAt: isProved ? at : null }
+  const person = { userId: user.id, orgId, provedAt: isProved ? at : null, provider }
   const { setCookie } = await beginSession(tx, person, circumstances, at)
   await tellOfNewDevice(tx, { user, circumstances, at }, { enqueueMail, baseUrl })
   await hooks.onSignIn(tx, user.id, at)

@@ -11,7 +11,8 @@ import { createPersonalOrganisation } from '../organisations/personal.ts'
 import type { Accounts, SignedIn } from './contract.ts'
 import { currencyOf, resolveCountry } from '../organisations/countries.ts'
 import type { PartDependencies } from './dependencies.ts'
-import { insertUser, type Namesake } from './queries.ts'
+import { findUser, findUserByEmail, insertUser, lockUser, type Namesake, type UserRow } from './queries.ts'
+import { enter } from './signing-in.ts'
 import { passwordTag, requireGoodPassword } from './rules.ts'
 import { deviceOf } from '../access/devices.ts'
 import { beginSession } from '../access/sessions.ts'
@@ -19,7 +20,7 @@ import { noteDevice } from '../factors/devices.ts'
 
 type SigningUpDependencies = Pick<
   PartDependencies,
-  'sql' | 'hooks' | 'throttle' | 'links' | 'now' | 'secrets' | 'newcomers'
+  'sql' | 'hooks' | 'throttle' | 'links' | 'now' | 'secrets' | 'newcomers' | 'enqueueMail' | 'baseUrl'
 >
 
 interface WantedUser {
@@ -32,33 +33,10 @@ interface WantedUser {
 
 type CreatedUser = Pick<SignedIn, 'userId' | 'orgId' | 'email'>
 
-export function createSigningUp(deps: SigningUpDependencies): Pick<Accounts, 'signUp' | 'createAccount'> {
+export function createSigningUp(
+  deps: SigningUpDependencies,
+): Pick<Accounts, 'signUp' | 'signInProved' | 'createAccount'> {
   const { sql, hooks, throttle, links, now, secrets, newcomers } = deps
-
-  /** Undefined when the address is taken. */
-  async function createUser(tx: Sql, wanted: WantedUser, namesake?: Namesake): Promise<CreatedUser | undefined> {
-    const { email, passwordHash, country } = wanted
-    const at = now()
-    const userId = newId('usr')
-    const row = { id: userId, email, passwordHash, verifiedAt: wanted.verified ? at : null, now: at }
-    const isNew = await insertUser(tx, namesake ? { ...row, email: addressOfNobody(`taken-${userId}`) } : row, namesake)
-    if (!isNew) return undefined
-    const orgId = await createPersonalOrganisation(tx, {
-      userId,
-      email,
-      country,
-      currency: currencyOf(country),
-      now: at,
-    })
-    await recordAudit(tx, {
-      at,
-      orgId,
-      actor: { userId, email, ip: wanted.ip },
-      action: 'account.created',
-      subject: userId,
-    })
-    return { userId, orgId, email }
-  }
 
   return {
     async signUp(input, circumstances) {
@@ -79,12 +57,12 @@ export function createSigningUp(deps: SigningUpDependencies): Pick<Accounts, 'si
         const admitted = await newcomers.admit(tx, newcomer)
         const { provesAddress } = admitted
         const wanted = { email, passwordHash, country, verified: provesAddress, ip: circumstances.ip }
-        const own = await createUser(tx, wanted)
+        const own = await createUser(tx, wanted, now())
         // Whoever has the link has read the mail, and may know.
         if (!own && provesAddress) throw errors.emailTaken()
         const created =
           own ??
-          (await createUser(tx, wanted, {
+          (await createUser(tx, wanted, now(), {
             typedEmail: email,
             passwordTag: passwordTag(secrets, email, input.password),
           }))
@@ -105,6 +83,35 @@ export function createSigningUp(deps: SigningUpDependencies): Pick<Accounts, 'si
       return signedIn
     },
 
+    async signInProved({ email: address, userId, token, isOfKnownGroup }, circumstances, link) {
+      const email = parseEmail(address)
+      // Nobody knows it: there is no signing in with a password unless a reset sets one.
+      const passwordHash = await hashPassword(randomSecret(32))
+      const country = resolveCountry({ geo: circumstances.geoCountry, acceptLanguage: circumstances.acceptLanguage })
+
+      async function createProved(tx: Sql): Promise<UserRow> {
+        const newcomer = { email, token, hasProvedAddress: true, isOfKnownGroup }
+        const admitted = await newcomers.admit(tx, newcomer)
+        const wanted = { email, passwordHash, country, verified: true, ip: circumstances.ip }
+        const created = await createUser(tx, wanted, now())
+        if (!created) throw errors.emailTaken()
+        await admitted.settle(tx, created.userId)
+        return { id: created.userId, email, shownEmail: email, passwordHash, verifiedAt: now() }
+      }
+
+      const { value: signedIn, changes } = await changeRoutes(sql, async (tx) => {
+        const known = userId === undefined ? await findUserByEmail(tx, email) : await findUser(tx, userId)
+        // Whoever made it never showed that the address is theirs: it stays theirs, and apart.
+        if (known && userId === undefined && known.verifiedAt === null) throw errors.unverifiedNamesake()
+        const user = known ? await lockUser(tx, known.id) : await createProved(tx)
+        if (!user) throw errors.wrongCredentials('This account was closed.')
+        const provider = await link(tx, { userId: user.id, email: user.email })
+        return enter(tx, { user, circumstances, at: now(), isProved: false, provider }, deps)
+      })
+      await hooks.propagate(changes)
+      return signedIn
+    },
+
     async createAccount(input) {
       const email = parseEmail(input.email)
       if (input.password !== undefined) requireGoodPassword(input.password, email)
@@ -113,7 +120,7 @@ export function createSigningUp(deps: SigningUpDependencies): Pick<Accounts, 'si
       const country = resolveCountry({ form: input.country })
       return transaction(sql, async (tx) => {
         const { verified } = input
-        const created = await createUser(tx, { email, passwordHash, country, verified, ip: 'operator' })
+        const created = await createUser(tx, { email, passwordHash, country, verified, ip: 'operator' }, now())
         // Only an operator hears this, who may know.
         if (!created) throw errors.emailTaken()
         if (!verified) await links.send(tx, 'verify', created)
@@ -121,4 +128,33 @@ export function createSigningUp(deps: SigningUpDependencies): Pick<Accounts, 'si
       })
     },
   }
+}
+
+/** Undefined when the address is taken. */
+async function createUser(
+  tx: Sql,
+  wanted: WantedUser,
+  at: Date,
+  namesake?: Namesake,
+): Promise<CreatedUser | undefined> {
+  const { email, passwordHash, country } = wanted
+  const userId = newId('usr')
+  const row = { id: userId, email, passwordHash, verifiedAt: wanted.verified ? at : null, now: at }
+  const isNew = await insertUser(tx, namesake ? { ...row, email: addressOfNobody(`taken-${userId}`) } : row, namesake)
+  if (!isNew) return undefined
+  const orgId = await createPersonalOrganisation(tx, {
+    userId,
+    email,
+    country,
+    currency: currencyOf(country),
+    now: at,
+  })
+  await recordAudit(tx, {
+    at,
+    orgId,
+    actor: { userId, email, ip: wanted.ip },
+    action: 'account.created',
+    subject: userId,
+  })
+  return { userId, orgId, email }
 }

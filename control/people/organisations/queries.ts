@@ -272,3 +272,33 @@ export async function revokeInvitationRow(
 export async function deleteInvitationsTo(sql: Sql, addresses: readonly string[]): Promise<void> {
   await sql`delete from invitations where lower(email) = any(${addresses as string[]})`
 }
+
+/** One change of the organisation of groups at a time: two people may be the first. */
+export async function lockGroupedOrganisations(sql: Sql): Promise<void> {
+  await sql`lock table provider_organisations in share row exclusive mode`
+}
+
+export async function findGroupedOrganisation(sql: Sql, issuer: string): Promise<string | undefined> {
+  const [row] = await sql<{ id: string }[]>`
+    select o.id from provider_organisations p join organisations o on o.id = p.org_id
+    where p.issuer = ${issuer} and o.deleted_at is null`
+  return row?.id
+}
+
+export async function insertGroupedOrganisation(sql: Sql, issuer: string, orgId: string): Promise<void> {
+  await sql`
+    insert into provider_organisations (issuer, org_id) values (${issuer}, ${orgId})
+    on conflict (issuer) do update set org_id = excluded.org_id`
+}
+
+/** Who runs the instance, with what their own organisation says about money. */
+export async function findInstanceOwner(
+  sql: Sql,
+): Promise<{ ownerId: string; country: string; currency: string } | undefined> {
+  const [row] = await sql<{ ownerId: string; country: string; currency: string }[]>`
+    select u.id as "ownerId", o.country, o.currency from users u
+    join organisations o on o.owner_id = u.id and o.personal and o.deleted_at is null
+    where u.deleted_at is null and u.email_verified_at is not null
+    order by u.is_staff desc, u.created_at, u.id limit 1`
+  return row
+}

@@ -72,6 +72,8 @@ const GIVEN: Readonly<Record<string, string>> = {
   'returned-forms.ts: new URLSearchParams([...sent].filter(([name]': 'pairs that were read',
   'list-order.ts: new URLSearchParams({': 'an object of ours',
   'publish-result.ts: new URLSearchParams({ drop: drop.id, claim }': 'an object of ours',
+  'sign-in-view.ts: new URLSearchParams({': 'an object of ours',
+  'viewer-pages.ts: new URLSearchParams({ site: provider.siteId, host, next }': 'an object of ours',
 }
 
 /** Where `URL` is given text, and why that text is short. */
@@ -84,6 +86,11 @@ const PARSED: Readonly<Record<string, string>> = {
   'edge-checks.ts: new URL(acmeDirectoryUrl': 'a setting',
   'place.ts: URL.parse(text': 'a setting',
   'clients.ts: new URL(clientId': 'comes in a query or a form of 16 kB',
+  'client.ts: new URL(issuer': 'a setting',
+  'client.ts: new URL(keys': 'what the provider of the operator says',
+  'provider-pages.ts: new URL(`${config.baseUrl}${PROVIDER_PATHS.callback}?${request.query.toString(':
+    'a query, which the server bounds',
+  'provider.ts: URL.parse(issuer': 'a setting',
   'convert.ts: URL.parse(address.trim(': 'at most 2000 characters are read',
   'llms-txt.ts: new URL(address': 'an address of ours',
   'config.ts: URL.parse(url': 'a setting',

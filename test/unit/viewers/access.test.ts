@@ -95,11 +95,14 @@ test.each([
   ['/', undefined],
   ['/.dropway/unlock', undefined],
   ['/.dropway/enter', undefined],
-  ['/.dropway/visit', { kind: 'visit' }],
-  ['/.dropway/visit?x', { kind: 'visit' }],
-  ['/.dropway/enter/abc', { kind: 'enter', token: 'abc', next: null }],
-  ['/.dropway/guest/a-b_c?next=%2Fdocs', { kind: 'guest', token: 'a-b_c', next: '/docs' }],
-  ['/.dropway/guest/%2e%2e', { kind: 'guest', token: '', next: null }],
+  ['/.dropway/visit', { kind: 'visit', next: null }],
+  ['/.dropway/visit?x', { kind: 'visit', next: null }],
+  ['/.dropway/visit?next=%2Fdocs', { kind: 'visit', next: '/docs' }],
+  ['/.dropway/enter/abc', { kind: 'enter', token: 'abc', next: null, isDirect: false }],
+  ['/.dropway/enter/abc?direct=1&next=%2Fa', { kind: 'enter', token: 'abc', next: '/a', isDirect: true }],
+  ['/.dropway/enter/abc?next=%2Fa&direct=1', { kind: 'enter', token: 'abc', next: '/a', isDirect: false }],
+  ['/.dropway/guest/a-b_c?next=%2Fdocs', { kind: 'guest', token: 'a-b_c', next: '/docs', isDirect: false }],
+  ['/.dropway/guest/%2e%2e', { kind: 'guest', token: '', next: null, isDirect: false }],
 ])('the door at %s', (target, door) => {
   expect(doorOf(target)).toEqual(door)
 })

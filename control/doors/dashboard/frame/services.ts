@@ -18,6 +18,7 @@ import type { OAuth } from '../../oauth/oauth.ts'
 import type { Search } from '../../search/search.ts'
 import type { ServiceStatus } from '../../status/status.ts'
 import type { Newcomers } from '../../../people/newcomers/newcomers.ts'
+import type { ProviderSignIn } from '../../../people/provider/provider-sign-in.ts'
 import type { Organisations } from '../../../people/organisations/organisations.ts'
 import type { Factors } from '../../../people/factors/factors.ts'
 import type { Passkeys } from '../../../people/factors/passkeys.ts'
@@ -48,7 +49,9 @@ export interface DashboardServices {
     | 'dataDir'
     | 'freeIdleLifetimeMs'
     | 'look'
+    | 'passwordSignIn'
     | 'personalDataKeptMs'
+    | 'provider'
     | 'publicPort'
     | 'recoveryWindowMs'
     | 'signUp'
@@ -69,6 +72,7 @@ export interface DashboardServices {
   readonly publishers: Pick<Publishers, 'add' | 'list' | 'remove'>
   readonly tokens: Pick<Tokens, 'list' | 'create' | 'revoke'>
   readonly csrf: Csrf
+  readonly providerSignIn: ProviderSignIn | undefined
   readonly newcomers: Pick<Newcomers, 'peek'>
   readonly organisations: Organisations
   readonly sites: Pick<
@@ -110,7 +114,7 @@ export interface DashboardServices {
   readonly reviewFrames: ReviewFrames
   readonly sharedWithMe: SharedWithMe
   readonly accessRequests: AccessRequests
-  readonly visitDesk: Pick<VisitDesk, 'memberLink' | 'answer'>
+  readonly visitDesk: Pick<VisitDesk, 'answer' | 'memberLink' | 'provedLink' | 'doorOf'>
   readonly oauth: Pick<OAuth, 'listGrants' | 'revokeGrant'> & { readonly device: Pick<DeviceGrants, 'find' | 'decide'> }
   readonly serviceStatus: ServiceStatus
   readonly billing: Pick<Billing, 'checkout' | 'portal' | 'overview' | 'returned' | 'subscriptionsOf'>

@@ -1,5 +1,5 @@
 /** Sign-up, sign-in, sign-out, verification, password reset, change of address, invitations. */
-import { ApiError } from '../../../../shared/contracts/errors.ts'
+import { ApiError, errors } from '../../../../shared/contracts/errors.ts'
 import { RECOVERY_PATH } from '../../../people/factors/factors.ts'
 import { ACCOUNT_PATHS } from '../../../ground/mail/links.ts'
 import type { Actor } from '../../../ground/actor.ts'
@@ -15,11 +15,13 @@ import type { DashboardServices } from '../frame/services.ts'
 import { messagePage } from '../parts/message-page.ts'
 import * as views from './sign-in-view.ts'
 import { carriedIn } from './carried-draft.ts'
+import { providerRoutes } from './provider-pages.ts'
 import { showVerifyFirst, waitingDecision } from './waiting-decision.ts'
 
 export function authRoutes(services: DashboardServices, handlers: Handlers): Route[] {
   return [
     ...signingRoutes(services, handlers),
+    ...providerRoutes(services, handlers),
     ...linkRoutes(services, handlers),
     ...invitationRoutes(services, handlers),
   ]
@@ -148,7 +150,7 @@ function pendingIn(error: unknown): { readonly pending: string } {
   return { pending }
 }
 
-function linkRoutes({ accounts, factors }: DashboardServices, handlers: Handlers): Route[] {
+function linkRoutes({ accounts, factors, config }: DashboardServices, handlers: Handlers): Route[] {
   const { page, form, accountForm, accountPage } = handlers
   const tokenOf = (request: Request): string => request.query.get('token') ?? ''
   return [
@@ -185,6 +187,7 @@ function linkRoutes({ accounts, factors }: DashboardServices, handlers: Handlers
       actor.emailVerified ? seeOther('/sites') : showVerifyFirst(handlers, { request, viewer, actor }, actor.email),
     ),
     page(ACCOUNT_PATHS.reset, async ({ request, viewer }) => {
+      if (!config.passwordSignIn) throw errors.passwordSignInOff()
       const token = tokenOf(request)
       if (token === '') return views.resetRequestPage(viewer)
       const isValid = await accounts.isLinkValid('reset', token)

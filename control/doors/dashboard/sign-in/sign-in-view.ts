@@ -4,6 +4,8 @@ import { safeNext } from '../../../../shared/http/safe-next.ts'
 import { COUNTRY_NAMES } from '../../../people/organisations/countries.ts'
 import { MIN_PASSWORD_CHARS } from '../../../people/accounts/rules.ts'
 import { showsSignUp, type SignUpPolicy } from '../../../ground/terms/sign-up.ts'
+import type { ProviderSettings } from '../../../ground/terms/provider.ts'
+import { PROVIDER_PATHS } from '../../../people/provider/provider-sign-in.ts'
 import { plans, sellsPlans } from '../../../ground/terms/plans.ts'
 import { closedInWords } from '../../../people/newcomers/rules.ts'
 import type { Draft, Work } from '../frame/draft.ts'
@@ -20,6 +22,46 @@ const VERIFY_LOOK_SECONDS = 4
 /** How people come in here. */
 export interface Doors {
   readonly signUp: SignUpPolicy
+  readonly passwordSignIn: boolean
+  readonly provider: Pick<ProviderSettings, 'name'> | undefined
+}
+
+/** What goes along to the provider and back. */
+interface WayOn {
+  readonly next?: string | undefined
+  readonly token?: string | undefined
+}
+
+/** The way in by the operator's provider; nothing where there is none. */
+function providerButton({ provider, passwordSignIn }: Doors, { next, token }: WayOn): Content {
+  if (!provider) return undefined
+  const query = new URLSearchParams({
+    ...(next === undefined ? {} : { next }),
+    ...(token === undefined ? {} : { token }),
+  })
+  return html`
+    <p class="cluster">
+      <a class="button${!passwordSignIn && ' primary'}" href="${PROVIDER_PATHS.begin}?${query.toString()}">Continue with ${provider.name}</a>
+    </p>
+    ${passwordSignIn && html`<p class="or">or</p>`}
+  `
+}
+
+/** Where passwords are switched off, there is one button and nothing to fill in. */
+function providerOnlyPage(title: string, lead: Content, ways: Doors, to: WayOn): Page {
+  return {
+    title,
+    next: to.next,
+    body: html`
+      <div class="narrow section">
+        <div class="stack">
+          <h1>${title}</h1>
+          <p class="soft">${lead}</p>
+        </div>
+        ${providerButton(ways, to)}
+      </div>
+    `,
+  }
 }
 
 export interface AuthForm {
@@ -104,8 +146,11 @@ interface SignUpForm extends AuthForm {
 }
 
 export function signUpPage(viewer: Viewer, view: SignUpForm): Page {
+  if (!view.ways.passwordSignIn)
+    return providerOnlyPage('Create your account', 'Your organisation says who you are.', view.ways, view)
   const form = formAt(viewer, '/signup', view.token === undefined ? {} : { token: view.token })
   return authPage(form, 'Create your account', {
+    above: providerButton(view.ways, view),
     next: view.next,
     lead: view.waiting
       ? html`${countInWords(view.waiting, 'drop')} of this browser will be yours, at the same address.
@@ -194,13 +239,14 @@ ${text}</textarea>
 }
 
 export function signInPage(viewer: Viewer, { next, email, ways }: AuthForm & { readonly ways: Doors }): Page {
+  if (!ways.passwordSignIn) return providerOnlyPage('Sign in', 'Your organisation says who you are.', ways, { next })
   const { draft } = viewer
   const action = '/signin'
   const { fields: carried, left } = carry(action, draft)
   const form = formAt(viewer, action, carried)
   const work = form.isRefused ? draft?.work : undefined
   return authPage(form, 'Sign in', {
-    above: left && leftBehind(viewer, left),
+    above: [left && leftBehind(viewer, left), providerButton(ways, { next })],
     scripts: work ? ['answer-challenge', 'passkeys'] : ['passkeys'],
     next,
     fields: [

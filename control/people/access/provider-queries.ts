@@ -1,0 +1,80 @@
+/** SQL of people whom a sign-in provider vouches for, and of the sessions that it has opened. */
+import type { Sql } from '../../ground/database/sql.ts'
+
+export interface IdentityRow {
+  readonly id: string
+  readonly subject: string
+  readonly userId: string
+  readonly sealedGrant: string | null
+}
+
+const identityColumns = (sql: Sql) => sql`p.id, p.subject, p.user_id as "userId", p.sealed_grant as "sealedGrant"`
+
+export async function findIdentity(sql: Sql, issuer: string, subject: string): Promise<IdentityRow | undefined> {
+  const [row] = await sql<IdentityRow[]>`
+    select ${identityColumns(sql)} from provider_identities p where issuer = ${issuer} and subject = ${subject}`
+  return row
+}
+
+/** The person has signed in: they are vouched for again, with a new grant. */
+export async function putIdentity(
+  sql: Sql,
+  identity: IdentityRow & { readonly issuer: string; readonly now: Date },
+): Promise<void> {
+  await sql`
+    insert into provider_identities (id, issuer, subject, user_id, sealed_grant, created_at, checked_at)
+    values (${identity.id}, ${identity.issuer}, ${identity.subject}, ${identity.userId}, ${identity.sealedGrant},
+      ${identity.now}, ${identity.now})
+    on conflict (issuer, subject) do update
+    set sealed_grant = excluded.sealed_grant, checked_at = excluded.checked_at, lapsed_at = null`
+}
+
+/** One who is due and can still do something here; other controls take others. */
+export async function lockDueIdentity(
+  sql: Sql,
+  issuer: string,
+  before: Date,
+): Promise<(IdentityRow & { readonly email: string }) | undefined> {
+  const [row] = await sql<(IdentityRow & { readonly email: string })[]>`
+    select ${identityColumns(sql)}, u.email from provider_identities p join users u on u.id = p.user_id
+    where issuer = ${issuer} and checked_at <= ${before} and lapsed_at is null and sealed_grant is not null
+      and (exists (select 1 from sessions s where s.user_id = p.user_id)
+        or exists (select 1 from api_tokens t where t.user_id = p.user_id and t.revoked_at is null)
+        or exists (select 1 from oauth_grants g where g.user_id = p.user_id and g.revoked_at is null))
+    order by checked_at limit 1 for no key update of p skip locked`
+  return row
+}
+
+export async function markChecked(
+  sql: Sql,
+  identityId: string,
+  checked: { readonly sealedGrant: string | null; readonly now: Date },
+): Promise<void> {
+  await sql`
+    update provider_identities set checked_at = ${checked.now}, sealed_grant = ${checked.sealedGrant}
+    where id = ${identityId}`
+}
+
+export async function markLapsed(sql: Sql, identityId: string, now: Date): Promise<void> {
+  await sql`
+    update provider_identities set lapsed_at = ${now}, checked_at = ${now}, sealed_grant = null where id = ${identityId}`
+}
+
+/** All that the provider has opened, or those of one session of its own. Resolves how many there were. */
+export async function deleteProviderSessions(
+  sql: Sql,
+  { issuer, subject, sid }: { issuer: string; subject?: string | undefined; sid?: string | undefined },
+): Promise<number> {
+  if (subject === undefined && sid === undefined) return 0
+  const rows = await sql`
+    delete from sessions s using provider_identities p
+    where s.provider_identity_id = p.id and p.issuer = ${issuer}
+      and (${subject ?? null}::text is null or p.subject = ${subject ?? null})
+      and (${sid ?? null}::text is null or s.provider_sid = ${sid ?? null})`
+  return rows.count
+}
+
+/** With the account goes what names the person elsewhere. */
+export async function deleteIdentitiesOf(sql: Sql, userId: string): Promise<void> {
+  await sql`delete from provider_identities where user_id = ${userId}`
+}

@@ -1,0 +1,221 @@
+/**
+ * Signing in with the operator's provider of OpenID Connect. The browser carries what it was sent away with in a sealed
+ * cookie: nothing is kept here for people who never come back, and no answer is good in another browser.
+ */
+import { randomBytes } from 'node:crypto'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { PROVIDER_VISIT_PATH } from '../../../shared/contracts/visit-desk.ts'
+import { newId } from '../../../shared/contracts/ids.ts'
+import { MINUTE_MS, SECOND_MS, type Clock } from '../../../shared/running/clock.ts'
+import type { Log } from '../../../shared/running/log.ts'
+import type { Secrets } from '../../../shared/secrets/secrets.ts'
+import type { Pool } from '../../ground/database/sql.ts'
+import { cookie } from '../../ground/http/reply.ts'
+import { changeRoutes } from '../../ground/routing/changes.ts'
+import type { ProviderSettings } from '../../ground/terms/provider.ts'
+import * as queries from '../access/provider-queries.ts'
+import type { Accounts, Circumstances, SignedIn } from '../accounts/contract.ts'
+import type { OrganisationHooks } from '../organisations/dependencies.ts'
+import { followGroups } from '../organisations/grouped.ts'
+import type { Asked, ProviderClient } from './client.ts'
+import { roleOf, type ProvedPerson, type ProviderGrant } from './rules.ts'
+
+export const PROVIDER_PATHS = {
+  begin: '/signin/oidc',
+  callback: '/signin/oidc/callback',
+  /** Where a drop sends a visitor who may be one of its viewers. */
+  visit: PROVIDER_VISIT_PATH,
+  /** OpenID Connect Back-Channel Logout 1.0: what the provider is told to call. */
+  logout: '/signin/oidc/logout',
+} as const
+
+export const PROVIDER_COOKIE = '__Host-dropway_provider'
+/** Time to find the phone. */
+const ASKED_MS = 10 * MINUTE_MS
+const SEAL_CONTEXT = 'provider sign-in'
+const MAX_CARRIED_CHARS = 4000
+/** People who are asked after in one run; the others are due in the next. */
+const CHECKED_AT_ONCE = 500
+
+/** What a person was about to do. */
+export type Errand =
+  | { readonly kind: 'account'; readonly next: string; readonly token: string | undefined }
+  /** To see a drop that only its viewers see. */
+  | {
+      readonly kind: 'visit'
+      readonly siteId: string
+      readonly host: string
+      readonly next: string
+      readonly silently: boolean
+    }
+
+export interface Begun {
+  readonly location: string
+  readonly setCookie: string
+}
+
+export type Finished =
+  | { readonly kind: 'account'; readonly signedIn: SignedIn; readonly errand: Extract<Errand, { kind: 'account' }> }
+  | { readonly kind: 'visit'; readonly email: string; readonly errand: Extract<Errand, { kind: 'visit' }> }
+
+export interface ProviderSignIn {
+  readonly name: string
+  begin(errand: Errand): Promise<Begun>
+  /** What the browser was about to do, as far as its cookie says. */
+  errandOf(sealed: string | undefined): Errand | undefined
+  /** `callback`: the whole address that it came back to. */
+  finish(callback: URL, sealed: string | undefined, circumstances: Circumstances): Promise<Finished>
+  readonly clearedCookie: string
+  /** Ends what a logout token names. False when it is none of the provider's. */
+  logOut(token: string): Promise<boolean>
+  /** Asks after everyone who is due. People stay in while the provider is away. A job. */
+  recheck(stopping: AbortSignal): Promise<void>
+}
+
+interface ProviderDependencies {
+  readonly sql: Pool
+  readonly clock: Clock
+  readonly log: Log
+  readonly baseUrl: string
+  readonly secrets: Pick<Secrets, 'seal' | 'open'>
+  readonly settings: ProviderSettings
+  readonly client: ProviderClient
+  readonly accounts: Pick<Accounts, 'signInProved'>
+  readonly hooks: Pick<OrganisationHooks, 'onMemberLeft' | 'propagate'>
+}
+
+interface Carried {
+  readonly asked: Omit<Asked, 'redirectUri'>
+  readonly errand: Errand
+  readonly until: number
+}
+
+const secret = (): string => randomBytes(32).toString('base64url')
+const grantContext = (identityId: string): string => `provider grant ${identityId}`
+
+export function createProviderSignIn(deps: ProviderDependencies): ProviderSignIn {
+  const { sql, clock, baseUrl, secrets, settings, client, accounts, hooks } = deps
+  const redirectUri = baseUrl + PROVIDER_PATHS.callback
+  const now = (): Date => new Date(clock.now())
+
+  function carriedIn(sealed: string | undefined): Carried | undefined {
+    if (sealed === undefined || sealed.length > MAX_CARRIED_CHARS) return undefined
+    try {
+      const carried = JSON.parse(secrets.open(sealed, SEAL_CONTEXT).toString('utf8')) as Carried
+      return carried.until > clock.now() ? carried : undefined
+    } catch {
+      return undefined
+    }
+  }
+
+  async function enterAccount(
+    { person, grant }: { person: ProvedPerson; grant: ProviderGrant },
+    errand: Extract<Errand, { kind: 'account' }>,
+    circumstances: Circumstances,
+  ): Promise<SignedIn> {
+    const { issuer, groups, name } = settings
+    const { subject, email, sid } = person
+    const known = await queries.findIdentity(sql, issuer, subject)
+    const role = roleOf(person.groups, groups)
+    const who = { email, userId: known?.userId, token: errand.token, isOfKnownGroup: role !== undefined }
+    return accounts.signInProved(who, circumstances, async (tx, user) => {
+      const identityId = known?.id ?? newId('pid')
+      const sealedGrant = secrets.seal(JSON.stringify(grant), grantContext(identityId))
+      await queries.putIdentity(tx, { id: identityId, issuer, subject, userId: user.userId, sealedGrant, now: now() })
+      if (groups.size > 0) await followGroups(tx, { issuer, name, ...user, role, now: now() }, hooks)
+      // Two first sign-ins at once: whichever row is there is theirs.
+      const stored = await queries.findIdentity(tx, issuer, subject)
+      if (stored?.userId !== user.userId) throw errors.providerRefused('You signed in twice at once. Try again.')
+      return { identityId: stored.id, sid }
+    })
+  }
+
+  return {
+    name: settings.name,
+
+    async begin(errand) {
+      const asked = { state: secret(), nonce: secret(), verifier: secret() }
+      const silently = errand.kind === 'visit' && errand.silently
+      const location = await client.authorizationUrl({ ...asked, redirectUri }, { silently })
+      const carried: Carried = { asked, errand, until: clock.now() + ASKED_MS }
+      const sealed = secrets.seal(JSON.stringify(carried), SEAL_CONTEXT)
+      return { location, setCookie: cookie(PROVIDER_COOKIE, sealed, { maxAgeSeconds: ASKED_MS / SECOND_MS }) }
+    },
+
+    errandOf: (sealed) => carriedIn(sealed)?.errand,
+    clearedCookie: cookie(PROVIDER_COOKIE, '', { maxAgeSeconds: 0 }),
+
+    async finish(callback, sealed, circumstances) {
+      const carried = carriedIn(sealed)
+      if (!carried) throw errors.providerRefused('It took too long, or was begun in another browser. Begin again.')
+      const { asked, errand } = carried
+      const proof = await client.finish(callback, { ...asked, redirectUri })
+      return errand.kind === 'visit'
+        ? { kind: 'visit', email: proof.person.email, errand }
+        : { kind: 'account', signedIn: await enterAccount(proof, errand, circumstances), errand }
+    },
+
+    async logOut(token) {
+      const ended = await client.readLogoutToken(token)
+      if (!ended) return false
+      await queries.deleteProviderSessions(sql, { issuer: settings.issuer, ...ended })
+      return true
+    },
+
+    async recheck(stopping) {
+      // Those who were due when the run began: nobody is asked after twice in it.
+      const before = new Date(clock.now() - settings.recheckMs)
+      for (let count = 0; count < CHECKED_AT_ONCE && !stopping.aborted; count++)
+        if (!(await recheckNext(deps, before))) return
+    },
+  }
+}
+
+/**
+ * One person who is due, under a lock that other controls pass by. False when nobody is due, or the provider cannot say:
+ * everyone then waits for the next run, and stays in.
+ */
+async function recheckNext(
+  { sql, clock, log, secrets, settings, client, hooks }: ProviderDependencies,
+  before: Date,
+): Promise<boolean> {
+  const { issuer, name, groups } = settings
+  const { value: goesOn, changes } = await changeRoutes(sql, async (tx) => {
+    const at = new Date(clock.now())
+    const due = await queries.lockDueIdentity(tx, issuer, before)
+    if (!due) return false
+    const grant = openGrant(secrets, due)
+    const checked = grant ? await client.check(grant, due.subject) : ({ kind: 'ended' } as const)
+    switch (checked.kind) {
+      case 'valid': {
+        const sealedGrant = secrets.seal(JSON.stringify(checked.grant), grantContext(due.id))
+        await queries.markChecked(tx, due.id, { sealedGrant, now: at })
+        const role = checked.groups && roleOf(checked.groups, groups)
+        if (groups.size > 0 && checked.groups !== undefined)
+          await followGroups(tx, { issuer, name, userId: due.userId, email: due.email, role, now: at }, hooks)
+        return true
+      }
+      case 'ended':
+        await queries.markLapsed(tx, due.id, at)
+        await queries.deleteProviderSessions(tx, { issuer, subject: due.subject })
+        return true
+      case 'unknown':
+        log.warn({ err: checked.cause }, 'the sign-in provider could not be asked; people stay in')
+        return false
+    }
+  })
+  await hooks.propagate(changes)
+  return goesOn
+}
+
+function openGrant(
+  secrets: Pick<Secrets, 'open'>,
+  { id, sealedGrant }: queries.IdentityRow,
+): ProviderGrant | undefined {
+  if (sealedGrant === null) return undefined
+  try {
+    return JSON.parse(secrets.open(sealedGrant, grantContext(id)).toString('utf8')) as ProviderGrant
+  } catch {
+    return undefined
+  }
+}
