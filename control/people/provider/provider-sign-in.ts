@@ -18,7 +18,7 @@ import type { Accounts, Circumstances, SignedIn } from '../accounts/contract.ts'
 import type { OrganisationHooks } from '../organisations/dependencies.ts'
 import { followGroups } from '../organisations/grouped.ts'
 import type { Asked, ProviderClient } from './client.ts'
-import { roleOf, type ProvedPerson, type ProviderGrant } from './rules.ts'
+import { roleOfGroups, type ProvedPerson, type ProviderGrant } from './rules.ts'
 
 export const PROVIDER_PATHS = {
   begin: '/signin/oidc',
@@ -116,7 +116,7 @@ export function createProviderSignIn(deps: ProviderDependencies): ProviderSignIn
     const { issuer, groups, name } = settings
     const { subject, email, sid } = person
     const known = await queries.findIdentity(sql, issuer, subject)
-    const role = roleOf(person.groups, groups)
+    const role = roleOfGroups(person.groups, groups)
     const who = { email, userId: known?.userId, token: errand.token, isOfKnownGroup: role !== undefined }
     return accounts.signInProved(who, circumstances, async (tx, user) => {
       const identityId = known?.id ?? newId('pid')
@@ -190,7 +190,7 @@ async function recheckNext(
       case 'valid': {
         const sealedGrant = secrets.seal(JSON.stringify(checked.grant), grantContext(due.id))
         await queries.markChecked(tx, due.id, { sealedGrant, now: at })
-        const role = checked.groups && roleOf(checked.groups, groups)
+        const role = checked.groups && roleOfGroups(checked.groups, groups)
         if (groups.size > 0 && checked.groups !== undefined)
           await followGroups(tx, { issuer, name, userId: due.userId, email: due.email, role, now: at }, hooks)
         return true

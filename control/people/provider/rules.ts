@@ -48,7 +48,7 @@ export function groupsOf(claim: unknown): string[] {
 }
 
 /** The highest of the roles that their groups have; undefined: none of them has one. */
-export function roleOf(groups: readonly string[], roles: ReadonlyMap<string, GroupRole>): GroupRole | undefined {
+export function roleOfGroups(groups: readonly string[], roles: ReadonlyMap<string, GroupRole>): GroupRole | undefined {
   const found = new Set(groups.map((group) => roles.get(group)))
   return found.has('admin') ? 'admin' : found.has('member') ? 'member' : undefined
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { readControlConfig } from '../../../control/ground/config.ts'
-import { groupsOf, howToCheck, logoutOf, personOf, roleOf } from '../../../control/people/provider/rules.ts'
+import { groupsOf, howToCheck, logoutOf, personOf, roleOfGroups } from '../../../control/people/provider/rules.ts'
 
 describe('who it is', () => {
   const claims = { sub: 'a', email: 'a@example.com', email_verified: true }
@@ -54,7 +54,7 @@ test.each([
   [['constructor'], undefined],
 ])('the role of %j is %s', (groups, expected) => {
   const roles = new Map([['staff', 'member'] as const, ['leads', 'admin'] as const])
-  expect(roleOf(groups, roles)).toBe(expected)
+  expect(roleOfGroups(groups, roles)).toBe(expected)
 })
 
 test.each([
