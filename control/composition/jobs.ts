@@ -1,6 +1,8 @@
 /** What runs by itself, again and again. Each is safe to run on several controls at once. */
 import { DAY_MS, HOUR_MS } from '../../shared/running/clock.ts'
 import { foldViews, forgetBatches } from '../drops/sites/view-counts.ts'
+import { forgetPublishes } from '../drops/sites/kept/publish-records.ts'
+import { forgetAudit } from '../people/audit/audit.ts'
 import { sweepLists } from '../drops/viewers/lists.ts'
 import { mailDigests } from '../drops/threads/digests.ts'
 import { foldVisits } from '../drops/visiting/visits.ts'
@@ -56,6 +58,13 @@ export function composeJobs(services: Services, records: JobRecords): Jobs[] {
   ]
 }
 
+async function forgetRecords({ sql, clock, config }: Services): Promise<void> {
+  if (config.recordsKeptMs === undefined) return
+  const before = new Date(clock.now() - config.recordsKeptMs)
+  await forgetAudit(sql, before)
+  await forgetPublishes(sql, before)
+}
+
 async function sweepFactors({ factors, passkeys }: Pick<Services, 'factors' | 'passkeys'>): Promise<void> {
   await factors.sweep()
   await passkeys.sweep()
@@ -98,6 +107,7 @@ function sweeps(services: Services, records: JobRecords): Job[] {
       name: 'comments',
       run: () => mailDigests({ ...services, baseUrl: services.config.baseUrl }),
     },
+    { name: 'records', atMostEveryMs: SWEEP_MS, run: () => forgetRecords(services) },
     { name: 'billing', run: () => services.billing.reconcile() },
     { name: 'blobs', atMostEveryMs: BLOB_SWEEP_MS, run: () => services.blobCollection.run() },
   ]

@@ -77,6 +77,8 @@ export interface ControlConfig extends SharedSettings, SignInSettings {
   readonly personalDataKeptMs: number
   /** How long a file of a former version stays reachable after it was replaced; 0: not at all. */
   readonly keepOldFilesMs: number
+  /** How long the audit log and the list of publishes reach back; undefined: for ever. */
+  readonly recordsKeptMs: number | undefined
   readonly jobIntervalMs: number
   /** How long a code that lets a viewer in works, and how long a browser is let in by it. */
   readonly viewerCodeLifetimeMs: number
@@ -225,6 +227,7 @@ export function readControlConfig(environment: Env): ControlConfig {
     unverifiedWarningsMs: env.durationsMs('UNVERIFIED_WARNINGS', '30d,7d'),
     slugCooldownMs: env.durationMs('SLUG_COOLDOWN', '30d'),
     personalDataKeptMs: env.durationMs('PERSONAL_DATA_KEPT', '30d'),
+    recordsKeptMs: env.optional('RECORDS_KEPT') === '0' ? undefined : env.durationMs('RECORDS_KEPT', '730d'),
     keepOldFilesMs: env.optional('KEEP_OLD_FILES') === '0' ? 0 : env.durationMs('KEEP_OLD_FILES', '30d'),
     jobIntervalMs: env.durationMs('JOB_INTERVAL', '30s'),
     viewerCodeLifetimeMs: env.durationMs('VIEWER_CODE_LIFETIME', '10m'),

@@ -8,16 +8,26 @@ import { transaction, type Pool, type Sql } from './sql.ts'
 const LOCK_ID = 7_316_001
 const FOLDER = new URL('./migrations/', import.meta.url)
 
-export async function migrate(pool: Pool): Promise<string[]> {
-  const names = (await readdir(FOLDER)).filter((file) => file.endsWith('.sql')).toSorted()
+/** `folder` holds other texts for the same names in tests of the migrations themselves. */
+export async function migrate(pool: Pool, folder = FOLDER): Promise<string[]> {
+  const names = await migrationNames(folder)
   const applied: string[] = []
-  for (let name = await applyNext(pool, names); name !== undefined; name = await applyNext(pool, names))
+  for (let name = await applyNext(pool, names, folder); name !== undefined; name = await applyNext(pool, names, folder))
     applied.push(name)
   return applied
 }
 
+/** Those of this release, in their order. */
+export async function migrationNames(folder = FOLDER): Promise<string[]> {
+  return (await readdir(folder)).filter((file) => file.endsWith('.sql')).toSorted()
+}
+
+export function readMigration(name: string, folder = FOLDER): Promise<string> {
+  return readFile(new URL(name, folder), 'utf8')
+}
+
 /** Applies the first migration that was not applied yet; undefined when there is none. */
-function applyNext(pool: Pool, names: readonly string[]): Promise<string | undefined> {
+function applyNext(pool: Pool, names: readonly string[], folder: URL): Promise<string | undefined> {
   return transaction(pool, async (sql) => {
     // A migration may take as long as it needs, and so may controls that wait for it.
     await sql`set local statement_timeout = 0`
@@ -26,7 +36,7 @@ function applyNext(pool: Pool, names: readonly string[]): Promise<string | undef
     const done = new Set((await sql<{ name: string }[]>`select name from schema_migrations`).map((row) => row.name))
     const name = names.find((candidate) => !done.has(candidate))
     if (name === undefined) return undefined
-    await sql.unsafe(await readFile(new URL(name, FOLDER), 'utf8'))
+    await sql.unsafe(await readMigration(name, folder))
     await sql`insert into schema_migrations (name) values (${name})`
     return name
   })

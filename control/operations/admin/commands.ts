@@ -9,6 +9,7 @@ import type { Services } from '../../composition/services.ts'
 import { contentCommands, said } from './content-commands.ts'
 import { options, required, UsageError, type Command, type OptionTable } from './command.ts'
 import { findAccount, makeStaff } from './queries.ts'
+import { planUpgrade, type UpgradePlan } from './upgrade.ts'
 
 /** Recorded as the actor of what is done here. */
 const OPERATOR = { system: 'operator' } as const
@@ -166,6 +167,19 @@ const republish: Command = {
   },
 }
 
+const upgrade: Command = {
+  usage: 'upgrade --check',
+  summary:
+    'says which migrations the first control of this release will run, how long they may take, and what the release before can still do; changes nothing',
+  async run({ sql }, args) {
+    const { check } = options(args, { check: { type: 'boolean', default: false } })
+    if (!check)
+      throw new UsageError('Say "upgrade --check". The upgrade itself is starting the new release, controls first.')
+    return planUpgrade(sql)
+  },
+  hasFailed: (result) => (result as UpgradePlan).of_a_newer_release.length > 0,
+}
+
 const certificates: Command = {
   usage: 'certificates list',
   summary: 'certificates of custom domains and when they end',
@@ -200,6 +214,7 @@ export const commands: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['run-lifecycle', runLifecycle],
   ['sweep', sweep],
   ['republish', republish],
+  ['upgrade', upgrade],
   ['certificates', certificates],
   ['stripe-setup', stripeSetup],
 ])

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { one, type Pool, type Sql } from '../../ground/database/sql.ts'
+import type { TableSize } from './upgrade-rules.ts'
 
 export interface FoundAccount {
   readonly user_id: string
@@ -33,6 +34,14 @@ export async function databaseFacts(sql: Sql): Promise<DatabaseFacts> {
       select current_setting('server_version') as version, clock_timestamp() as now,
         current_setting('statement_timeout') as statement_timeout`,
   )
+}
+
+/** As the last look of Postgres at its tables found them; a table that was never looked at counts by its size. */
+export async function tableSizes(sql: Sql): Promise<Map<string, TableSize>> {
+  const rows = await sql<(TableSize & { name: string })[]>`
+    select relname as name, greatest(reltuples, 0)::bigint as rows, pg_relation_size(oid) as bytes from pg_class
+    where relkind = 'r' and relnamespace = 'public'::regnamespace`
+  return new Map(rows.map(({ name, rows: count, bytes }) => [name, { rows: count, bytes }]))
 }
 
 class TakenBack extends Error {}

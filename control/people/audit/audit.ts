@@ -1,7 +1,15 @@
 /** The audit log of an organisation: who did what to what, from where. Written in the transaction of the deed. */
+import { forgetInBatches } from '../../ground/database/forget.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { Sql } from '../../ground/database/sql.ts'
-import { emailsOf, eraseAuditRows, insertAuditEntry, listAuditRows, type AuditRow } from './queries.ts'
+import {
+  emailsOf,
+  eraseAuditRows,
+  insertAuditEntry,
+  listAuditRows,
+  type AuditRow,
+  deleteAuditBefore,
+} from './queries.ts'
 
 /** What is recorded: what it was done to, and the deed in the past tense. One list, so that readers can rely on the words. */
 export type AuditAction =
@@ -125,6 +133,10 @@ export async function recordAudit(tx: Sql, entry: AuditEntry): Promise<void> {
     ip: actor.ip ?? null,
   })
 }
+
+/** Forgets entries from before then. A job. */
+export const forgetAudit = (sql: Sql, before: Date): Promise<number> =>
+  forgetInBatches((limit) => deleteAuditBefore(sql, before, limit))
 
 /** Stands where a person's address stood. */
 const ERASED = 'deleted account'

@@ -58,3 +58,11 @@ export async function eraseAuditRows(
   await sql`
     update audit_log set subject = ${instead} where subject like '%@%' and lower(subject) = any(${addresses as string[]})`
 }
+
+/** Looks at the first of all only: ids are given out in the order of time, so no index on the time is needed. */
+export async function deleteAuditBefore(sql: Sql, before: Date, limit: number): Promise<number> {
+  const { count } = await sql`
+    delete from audit_log a using (select id, at from audit_log order by id limit ${limit}) oldest
+    where a.id = oldest.id and oldest.at < ${before}`
+  return count
+}

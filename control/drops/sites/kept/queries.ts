@@ -113,3 +113,11 @@ export async function countExpiredPreviews(sql: Sql, now: Date): Promise<number>
   const [row] = await sql<{ count: number }[]>`select count(*)::int as count from previews where expires_at <= ${now}`
   return row?.count ?? 0
 }
+
+/** Looks at the first of all only: ids are given out in the order of time, so no index on the time is needed. */
+export async function deletePublishesBefore(sql: Sql, before: Date, limit: number): Promise<number> {
+  const { count } = await sql`
+    delete from publishes p using (select id, at from publishes order by id limit ${limit}) oldest
+    where p.id = oldest.id and oldest.at < ${before}`
+  return count
+}
