@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { migrate, migrationNames, readMigration } from '../../control/ground/database/migrate.ts'
@@ -12,7 +12,7 @@ import { openDatabase, type Pool } from '../../control/ground/database/sql.ts'
 import { statementsOf } from '../../control/operations/admin/upgrade-rules.ts'
 import { createBareDatabase, type TestDatabase } from '../support/postgres.ts'
 
-const PROGRAM = path.resolve(import.meta.dirname, '../support/migrating-process.ts')
+const PROGRAM = fileURLToPath(new URL('../support/migrating-process.ts', import.meta.url))
 const FOLDER = path.resolve(import.meta.dirname, '../../control/ground/database/migrations')
 const NODE = path.resolve(import.meta.dirname, '../../node_modules/.bin/node')
 let folder: string

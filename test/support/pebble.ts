@@ -90,16 +90,12 @@ export async function startPebble({
     return child
   }
   const startCa = async (): Promise<ChildProcess> => {
-    const child = run(
-      'pebble',
-      ['-config', files.config, '-dnsserver', otherDns ?? `127.0.0.1:${dns}`, '-strict'],
-      log,
-      {
-        PEBBLE_VA_NOSLEEP: '1',
-        PEBBLE_AUTHZREUSE: '0',
-        PEBBLE_WFE_NONCEREJECT: String(nonceReject),
-      },
-    )
+    const args = ['-config', files.config, '-dnsserver', otherDns ?? `127.0.0.1:${dns}`, '-strict']
+    const child = run('pebble', args, log, {
+      PEBBLE_VA_NOSLEEP: '1',
+      PEBBLE_AUTHZREUSE: '0',
+      PEBBLE_WFE_NONCEREJECT: String(nonceReject),
+    })
     await Promise.all([listening(api!), listening(management!)])
     return child
   }

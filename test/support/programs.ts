@@ -25,6 +25,7 @@ export const PACKAGES: readonly DebianPackage[] = [
   { name: 'git', program: 'git' },
   { name: 'pgbouncer', program: 'pgbouncer' },
   { name: 'prometheus', program: 'promtool' },
+  { name: 'systemd', program: 'systemd-analyze' },
   { name: 'bind9', program: 'named' },
   { name: 'bind9-dnsutils', program: 'nsupdate' },
 ]

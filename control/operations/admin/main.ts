@@ -18,6 +18,7 @@ import { UsageError, type Command } from './command.ts'
 import { machineRoles, type MachineRole } from './doctor/role.ts'
 import { commands } from './commands.ts'
 import { PLANS_USAGE, runPlansCommand } from './plans-command.ts'
+import { runServiceCommand, SERVICE_USAGE } from './service-command.ts'
 
 const CONNECT_TIMEOUT_MS = 3000
 
@@ -36,6 +37,10 @@ async function main(args: readonly string[]): Promise<number> {
     return code
   }
   if (name === 'plans') return runPlansCommand(rest, process)
+  if (name === 'install-service') {
+    process.stdout.write(await runServiceCommand(rest))
+    return 0
+  }
   const command = commands.get(name)
   if (!command) throw new UsageError(`"${name}" is not a command.`)
   const { clock, rest: ownArguments } = takeClock(rest)
@@ -113,7 +118,7 @@ function help(): string {
 
 ${lines.join('\n')}
 ${PLANS_USAGE}
-  doctor [--json] [--role all|control|edge]
+${SERVICE_USAGE}  doctor [--json] [--role all|control|edge]
       checks this machine's part of the service and what it stands on, and says how to mend what is wrong
 `
 }
