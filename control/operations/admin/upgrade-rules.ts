@@ -38,6 +38,8 @@ const PATTERNS: readonly { readonly kind: StepKind; readonly pattern: RegExp }[]
       /^alter table (?:only )?([a-z_]+)\b.{0,400}?\b(?:add (?:constraint|unique|primary|foreign|check)|set not null|validate)\b/,
   },
   { kind: 'add', pattern: /^(?:drop index(?: if exists)?|create trigger [a-z_]+ .{0,200}? on) ([a-z_]+)/ },
+  // Settings of an index, and functions that tidy up behind one.
+  { kind: 'add', pattern: /^(?:alter index|select) ([a-z_]+)/ },
   { kind: 'add', pattern: /^(?:alter table (?:only )?|comment on (?:table|column) )([a-z_]+)/ },
   { kind: 'rows', pattern: /^(?:update|insert into|delete from) ([a-z_]+)/ },
   { kind: 'rows', pattern: /^with\b.{0,2000}?\b(?:update|insert into|delete from) ([a-z_]+)/ },

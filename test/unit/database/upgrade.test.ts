@@ -33,7 +33,8 @@ test.each([
   ['alter table sites drop column a', 'removes', 'sites'],
   ['alter table sites alter column a type bigint', 'removes', 'sites'],
   ['drop table sites', 'removes', 'sites'],
-  ['select 1', 'other', undefined],
+  ['alter index sites_a set (fastupdate = off)', 'add', 'sites_a'],
+  ['vacuum', 'other', undefined],
 ])('%s is %s', (text, kind, table) => {
   expect(stepsOf(text)).toEqual([{ kind, table }])
 })
