@@ -1,6 +1,7 @@
 /** What texts about the service may name, so that none of it is written twice: `{{base_url}}` in a Markdown file. */
 import { durationInWords } from '../../../ground/terms/durations.ts'
-import { plans } from '../../../ground/terms/plans.ts'
+import { isUnlimited } from '../../../ground/terms/plan-file.ts'
+import { firstPlan, plans, sellsPlans } from '../../../ground/terms/plans.ts'
 import { addressOf } from '../../../../shared/settings/settings.ts'
 import { SESSION_IDLE_MS, SESSION_LIFETIME_MS } from '../../../people/access/sessions.ts'
 import type { DashboardServices } from '../frame/services.ts'
@@ -27,6 +28,25 @@ export function factsOf(config: DashboardServices['config']): Facts {
     personal_data_kept: durationInWords(config.personalDataKeptMs),
     session_lifetime: durationInWords(SESSION_LIFETIME_MS),
     session_idle: durationInWords(SESSION_IDLE_MS),
-    free_upload: bytesInWords(plans.free.uploadBytes),
+    ...factsOfPlans(),
+  }
+}
+
+const PAYMENT_TERMS =
+  'Plans are paid for in advance through a payment processor; prices are on [the front page](/#plans). ' +
+  'You can cancel at any time; the plan lasts until the end of what was paid.'
+
+/** Where nothing is sold, no text speaks of prices or of a better plan. */
+function factsOfPlans(): Facts {
+  const { uploadBytes } = plans[firstPlan()]
+  const cap = isUnlimited(uploadBytes) ? 'as much as there is room for' : bytesInWords(uploadBytes)
+  return {
+    upload_cap: sellsPlans()
+      ? `a free account takes ${cap} at once; [paid plans](/#plans) take more`
+      : `an account takes ${cap} at once`,
+    payment_terms: sellsPlans() ? PAYMENT_TERMS : 'Nothing is paid for here.',
+    where_plans_are: sellsPlans()
+      ? 'What each plan allows is [on the front page](/#plans).'
+      : 'What your account may use is under *Account → Plan and usage*.',
   }
 }
