@@ -3,14 +3,18 @@
  * Ends with an error when a task is not done in two calls, or the list is over its budget.
  */
 import { countTokens } from 'gpt-tokenizer'
-import { connectWithToken } from '../../test/support/mcp-client.ts'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { connectWithToken, newClient } from '../../test/support/mcp-client.ts'
+import { webFetch } from '../../test/support/oauth-client.ts'
 import { MAX_CALLS, runTask, TASKS, type TaskResult } from '../../test/support/mcp-tasks.ts'
-import { startStack } from '../../test/support/stack.ts'
+import { startStack, type Stack } from '../../test/support/stack.ts'
 import type { BenchValues } from '../benches.ts'
 import { createProgress } from '../progress.ts'
 import type { Results } from '../results.ts'
 
 const MAX_LIST_TOKENS = 1800
+/** The endpoint without an account has one tool. */
+const MAX_ANONYMOUS_TOKENS = 500
 
 export async function run(_told: BenchValues<'mcp'>, kept: Results): Promise<void> {
   const progress = createProgress()
@@ -20,23 +24,38 @@ export async function run(_told: BenchValues<'mcp'>, kept: Results): Promise<voi
     const client = await connectWithToken(stack, (await stack.createAccount('business')).token, 'modern')
     const { tools } = await client.listTools()
     const listTokens = countTokens(JSON.stringify({ tools }))
+    const anonymousTokens = await countAnonymously(stack)
     const results: TaskResult[] = []
     for (const task of TASKS) {
       progress.show(`task ${results.length + 1} of ${TASKS.length}`)
       results.push(await runTask(stack, client, task))
     }
     progress.clear()
-    const table = tableOf(tools.length, listTokens, results)
+    const table = tableOf(tools.length, { listTokens, anonymousTokens }, results)
     console.log(table)
     kept.keepText('mcp.md', table)
     const failed = results.filter(({ calls, problems }) => calls > MAX_CALLS || problems.length > 0)
-    if (failed.length > 0 || listTokens > MAX_LIST_TOKENS) process.exitCode = 1
+    const isOver = listTokens > MAX_LIST_TOKENS || anonymousTokens > MAX_ANONYMOUS_TOKENS
+    if (failed.length > 0 || isOver) process.exitCode = 1
   } finally {
     await stack.stop()
   }
 }
 
-function tableOf(toolCount: number, listTokens: number, results: readonly TaskResult[]): string {
+/** What tools/list costs at the endpoint without an account. */
+async function countAnonymously(stack: Stack): Promise<number> {
+  const client = newClient('modern')
+  const address = new URL(`${stack.baseUrl}/mcp/anonymous`)
+  await client.connect(new StreamableHTTPClientTransport(address, { fetch: webFetch(stack) }))
+  const { tools } = await client.listTools()
+  return countTokens(JSON.stringify({ tools }))
+}
+
+function tableOf(
+  toolCount: number,
+  { listTokens, anonymousTokens }: { listTokens: number; anonymousTokens: number },
+  results: readonly TaskResult[],
+): string {
   const rows = results.map(
     ({ task, calls, callTokens, answerTokens, problems }) =>
       `| ${task} | ${calls} | ${callTokens} | ${answerTokens} | ${problems.length === 0 ? 'done' : problems.join('; ')} |`,
@@ -44,7 +63,7 @@ function tableOf(toolCount: number, listTokens: number, results: readonly TaskRe
   return [
     '# MCP: what an assistant pays',
     '',
-    `\`npm run bench:mcp\`, tokens by gpt-tokenizer (o200k_base). tools/list: **${listTokens}** tokens for ${toolCount} tools (budget ${MAX_LIST_TOKENS}).`,
+    `\`npm run bench:mcp\`, tokens by gpt-tokenizer (o200k_base). tools/list: **${listTokens}** tokens for ${toolCount} tools (budget ${MAX_LIST_TOKENS}); without an account **${anonymousTokens}** (budget ${MAX_ANONYMOUS_TOKENS}).`,
     '',
     `| task (at most ${MAX_CALLS} calls) | calls | tokens written | tokens read | |`,
     '|---|---|---|---|---|',
