@@ -27,6 +27,7 @@ const CONTENT = new Set(['markdown'])
 
 let stack: Stack
 let owner: Account
+let siteId: string
 let browser: FormBrowser
 let operations: { method: string; address: string; operation: Operation }[]
 
@@ -34,6 +35,7 @@ beforeAll(async () => {
   stack = await sharedStack()
   const password = 'correct horse battery staple'
   owner = await stack.createAccount('business', { password })
+  siteId = (await stack.publish(owner, '<title>x</title>')).id
   browser = new FormBrowser(stack, '198.51.100.34')
   await browser.send('/signin', { email: owner.email, password })
   const { paths } = (await stack.fetch('/api/v1/openapi.json')).json() as {
@@ -63,7 +65,9 @@ function withMark(sample: unknown, [name, ...rest]: Path): unknown {
   return { ...fields, [name]: withMark(fields[name], rest) }
 }
 
-const pathOf = (address: string): string => address.replaceAll(/\{\w+\}/g, 'x')
+/** A drop of the owner's: who may speak about one is known before what they say is looked at. */
+const pathOf = (address: string): string =>
+  address.replace(/^\/sites\/\{id\}/, `/sites/${siteId}`).replaceAll(/\{\w+\}/g, 'x')
 
 test('every text of every JSON body', { timeout: 120_000 }, async () => {
   const accepted: string[] = []
