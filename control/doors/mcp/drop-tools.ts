@@ -23,7 +23,6 @@ const MAX_READ_BYTES = 2_000_000
 
 const CONFIRM = 'confirm'
 
-const id = z.string().describe('Slug or id')
 /** Where the tools before it have said what names a drop. */
 const dropId = z.string()
 const cursor = z.string().optional().describe('next of the page before')
@@ -60,8 +59,7 @@ const read = defineTool({
     'Settings, report and files of a drop; with path that file as uploaded; with versions its versions and named previews.',
   needs: 'read',
   hints: 'reads',
-  input: { id, path: z.string().optional(), versions: z.boolean().optional(), cursor },
-  output: { version: z.int().optional() },
+  input: { id: dropId, path: z.string().optional(), versions: z.boolean().optional(), cursor: z.string().optional() },
   async run({ id: name, path, versions: isHistory = false, cursor: from }, { actor, services }) {
     if (isHistory) return { facts: await historyOf(actor, name, services) }
     const drop = await services.sites.get(actor, await services.sites.findId(actor, name))

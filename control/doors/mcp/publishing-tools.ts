@@ -55,7 +55,7 @@ const publish = defineTool({
   hints: 'publishes',
   hasCard: true,
   input: {
-    content: z.string().min(1).optional().describe('HTML or Markdown'),
+    content: z.string().min(1).optional(),
     format: z.enum(['html', 'markdown']).optional(),
     files: files.min(1).optional(),
     upload: z.string().optional().describe('Id from service_upload'),
@@ -199,7 +199,6 @@ const upload = defineTool({
   needs: 'publish',
   hints: 'adds',
   input: { name: z.string().min(1).max(MAX_NAME_CHARS) },
-  output: { upload: z.string(), put_url: z.string() },
   async run({ name }, { actor, services }) {
     const { id, putUrl, maxBytes, expiresAt } = await services.contentUploads.create(actor, name)
     return { facts: { upload: id, put_url: putUrl, max_bytes: maxBytes, expires_at: expiresAt.toISOString() } }

@@ -34,7 +34,7 @@ const LISTED = TOOLS.filter(({ isListed }) => isListed).map((tool) => ({
     title: tool.title,
     description: tool.description,
     inputSchema: inputSchemaOf(tool),
-    ...(tool.output ? { outputSchema: outputSchemaOf(tool) } : {}),
+    outputSchema: outputSchemaOf(tool),
     annotations: tool.annotations,
     ...(tool.hasCard ? { _meta: { ui: { resourceUri: CARD_URI } } } : {}),
   },

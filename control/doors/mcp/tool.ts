@@ -72,7 +72,7 @@ export interface Tool {
   readonly annotations: ToolAnnotations
   readonly input: z.ZodObject
   /** What programs go on with; others are facts beside it. Left out where only a reader does. */
-  readonly output: z.ZodObject | undefined
+  readonly output: z.ZodObject
   run(args: unknown, call: Call): Promise<Answer>
 }
 
@@ -109,7 +109,7 @@ export function defineTool<Shape extends z.ZodRawShape>(tool: {
     needs: tool.needs,
     annotations: ANNOTATIONS[tool.hints],
     input: z.strictObject(tool.input),
-    output: tool.output && z.object(tool.output),
+    output: z.object(tool.output ?? {}),
     run: (args, call) => tool.run(args as Arguments<Shape>, call),
   }
 }
@@ -121,14 +121,15 @@ export function inputSchemaOf({ input }: Tool): ObjectSchema {
 }
 
 /** The schema names the facts that programs go on with, and says no more about them. */
-export function outputSchemaOf({ output }: Tool): ObjectSchema | undefined {
-  return output && outlineOf(output)
+export function outputSchemaOf({ output }: Tool): ObjectSchema {
+  return outlineOf(output)
 }
 
 /** Which facts there are, without a word about which must be. */
 export function outlineOf(output: z.ZodObject): ObjectSchema {
-  const { required: _, additionalProperties: __, ...schema } = briefSchemaOf(output)
-  return schema as ObjectSchema
+  const { required: _, additionalProperties: __, properties, ...schema } = briefSchemaOf(output)
+  const isNamed = Object.keys(properties ?? {}).length > 0
+  return { ...schema, ...(isNamed ? { properties } : {}) } as ObjectSchema
 }
 
 /** JSON Schema without what says nothing: a model pays for every word of it in every conversation. */
