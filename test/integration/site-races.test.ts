@@ -295,7 +295,7 @@ describe('uploads under way count against the plan', () => {
       publishing,
       csrf: { requireCsrf() {} },
       limiter: { consume: async () => {} },
-      config: { baseUrl: 'https://dropway.example' },
+      config: { baseUrl: 'https://dropway.example', allowsAnonymous: true },
     } as unknown as DashboardServices
     const handlers = { read: async () => ({ viewer: {} }), reply: (_: unknown, answer: unknown) => answer }
     const route = previewRoutes(services, handlers as unknown as Handlers).find(({ method }) => method === 'POST')!
