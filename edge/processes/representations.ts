@@ -149,7 +149,7 @@ export function createRepresentations({
   }
 
   function snippetsFor(drop: Drop, markup: Markup, exchange: Exchange): Snippets | undefined {
-    if (drop.isFramed) return snippets.framed(markup)
+    if (drop.isFramed && isFrame(drop, exchange)) return snippets.framed(markup)
     if (drop.previewName !== undefined && (drop.isMember || drop.viewer !== undefined)) return snippets.live(markup)
     return snippets.for(drop.route, markup, exchange.header('accept-language'))
   }
@@ -164,6 +164,11 @@ export function createRepresentations({
       return markdown.then((made) => made ?? asPublished(drop, asset, exchange, markup))
     },
   }
+}
+
+/** The frame by its own address, or a page that a link inside it leads to; its cookie comes with more than that. */
+function isFrame(drop: Drop, exchange: Exchange): boolean {
+  return drop.frameCookie !== undefined || exchange.header('sec-fetch-dest') === 'iframe'
 }
 
 /** Writes the names of prepared answers. */

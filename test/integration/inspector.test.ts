@@ -21,6 +21,7 @@ test('one that is not is refused before anything is written, and what was upload
   const anonymous = createAnonymous({
     sql: { begin: () => deeds.push('a transaction') },
     inspector,
+    config: { allowsAnonymous: true },
     publishing: {
       readBlob: async () => PAGE,
       receive: () => ({

@@ -107,7 +107,7 @@ const PARSED: Readonly<Record<string, string>> = {
   'links.ts: URL.parse(url, this.#base.href': 'MAX_ADDRESS_CHARS',
   'location.ts: URL.parse(text': 'a setting',
   "location.ts: URL.parse(url?.searchParams.get('endpoint'": 'a setting',
-  'migrate.ts: new URL(name, FOLDER': 'a file of ours',
+  'migrate.ts: new URL(name, folder': 'a file of ours',
   'origins.ts: new URL(baseUrl': 'a setting',
   'public-fetch.ts: new URL(address': 'the id of a client, from a query or a form of 16 kB',
   'publish-result.ts: new URL(drop.claim_url': 'an address of ours',
