@@ -47,7 +47,7 @@ export const PARTS: readonly Part[] = [
     name: 'operations',
     what: 'starts, stops, kills, backups and restores; every situation of the doctor of domains; 500 publishes, each visited',
     minutes: 8,
-    command: `npm run test:operations && ${vitest('test/acceptance/domain-doctor', 'test/acceptance/publish-visible')}`,
+    command: `npm run test:operations && ${vitest('test/acceptance/publish-visible')}`,
   },
   {
     name: 'lane',

@@ -28,7 +28,7 @@ const files = globSync(['*', `{${SOURCE_FOLDERS.join(',')}}/**/*`], {
   cwd: ROOT,
   exclude: (name) => /(?:^|\/)(?:node_modules|dist|output|corpus)(?:\/|$)/.test(name),
 })
-/** Pages of the product; their links are followed in test/acceptance/guides.test.ts. */
+/** Pages of the product; their links are followed in test/operations/guides.test.ts. */
 const PRODUCT_PAGES = 'control/doors/dashboard/public/'
 const documents = files
   .filter((file) => file.endsWith('.md') && !file.startsWith(PRODUCT_PAGES))

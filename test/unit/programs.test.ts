@@ -1,17 +1,17 @@
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { filesInNeedOf, PACKAGES, TEST_FILES } from '../support/programs.ts'
+import { filesInNeedOf, OPERATIONS_FILES, PACKAGES, TEST_FILES } from '../support/programs.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../..')
 
 function filesThatRun(program: string): string[] {
   const packages = PACKAGES.filter((candidate) => candidate.program === program)
-  return [...filesInNeedOf(packages, TEST_FILES, ROOT).keys()]
+  return [...filesInNeedOf(packages, [...TEST_FILES, ...OPERATIONS_FILES], ROOT).keys()]
 }
 
 test.each([
   ['chromium-headless-shell', 'test/browser/dashboard-pages.test.ts', 'through a support module'],
-  ['pebble', 'test/acceptance/certificates.test.ts', 'through a support module'],
+  ['pebble', 'test/operations/certificates.test.ts', 'through a support module'],
   ['redis-server', 'test/integration/redis-urls.test.ts', 'itself'],
 ])('%s is needed by %s, %s', (program, file) => {
   expect(filesThatRun(program)).toContain(file)
