@@ -79,6 +79,17 @@ test('the frame shows a private drop with the helper; the same address without t
   expect((await stack.visit(drop.slug, src.pathname + src.search)).status).toBe(401)
 })
 
+test.each<Record<string, string>>([{}, { access_mode: 'viewers' }, { password: 'open sesame' }])(
+  'strangers are told nothing of a drop at its review page: %o',
+  async (access) => {
+    const drop = await newDrop(access)
+    await publish(drop, 'Takeover of Initech', access)
+    const shell = await stack.fetch(`/review/${drop.slug}`)
+    expect(shell.status).toBe(401)
+    expect(shell.text()).not.toContain('Initech')
+  },
+)
+
 test('a public page carries nothing of it, and its own headers hold but for the frame of the review page', async () => {
   const drop = await newDrop()
   const form = new FormData()

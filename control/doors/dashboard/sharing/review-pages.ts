@@ -136,7 +136,7 @@ function shellRoutes(services: Services, handlers: Handlers): Route[] {
       if (reviewer && mayDo(reviewer, 'read', { visible: site.threads_visible })) return show(asked, { site, reviewer })
       const isForViewers = accessModeOf(site) === 'viewers'
       const email = asked.request.query.get('email') ?? undefined
-      return comeInPage(asked.viewer, site, { base: `/review/${site.slug}`, email, isForViewers })
+      return comeInPage(asked.viewer, { base: `/review/${site.slug}`, email, isForViewers })
     }),
   ]
 }

@@ -117,7 +117,7 @@ function noteForm(viewer: Viewer, { list, page, name }: Shell): Html {
 export function namePage(viewer: Viewer, drop: NamedDrop, action: string): Page {
   const form = formAt(viewer, action)
   return door(
-    drop,
+    { title: `Review of ${nameOf(drop)}`, heading: nameOf(drop) },
     html`
     <p class="lead">You were asked what you think of ${nameOf(drop)}. Look at it, point at what should be different, and
       say why.</p>
@@ -137,18 +137,20 @@ export function namePage(viewer: Viewer, drop: NamedDrop, action: string): Page 
   )
 }
 
-/** For who has neither a link nor a session: viewers come in with a code that is mailed to them. */
+/**
+ * For who has neither a link nor a session: viewers come in with a code that is mailed to them. What the drop is called is
+ * not said here, since it may be private.
+ */
 export function comeInPage(
   viewer: Viewer,
-  drop: NamedDrop,
   { base, email, isForViewers }: { base: string; email: string | undefined; isForViewers: boolean },
 ): Page {
   const signIn = `/signin?next=${encodeURIComponent(base)}`
   return {
     ...door(
-      drop,
+      { title: 'Review', heading: 'Only for those who were invited' },
       html`
-      <p class="lead">This page is for those who were invited to review.</p>
+      <p class="lead">Members, and people who were asked what they think, comment on a page here.</p>
       ${isForViewers && (email === undefined ? emailForm(viewer, base) : codeForm(viewer, base, email))}
       <p class="soft">Have an account here? <a href="${signIn}">Sign in</a>. Or open the link that you were sent.</p>
     `,
@@ -196,10 +198,10 @@ function codeForm(viewer: Viewer, base: string, email: string): Html {
   `
 }
 
-function door(drop: NamedDrop, content: Content): Page {
+function door({ title, heading }: { title: string; heading: string }, content: Content): Page {
   return {
-    title: `Review of ${nameOf(drop)}`,
+    title,
     headers: { 'x-robots-tag': 'noindex' },
-    body: html`<div class="narrow section"><div class="stack"><h1>${nameOf(drop)}</h1>${content}</div></div>`,
+    body: html`<div class="narrow section"><div class="stack"><h1>${heading}</h1>${content}</div></div>`,
   }
 }
