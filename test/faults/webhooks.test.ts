@@ -16,11 +16,15 @@ import { makeTlsIdentity } from '../support/tls-identity.ts'
 import { createRandom } from '../support/random.ts'
 import { startStack, type Account, type OwnStack } from '../support/stack.ts'
 
-const EVENTS = Number(process.env['FAULT_EVENTS'] ?? 60)
-const KILLS = Number(process.env['FAULT_KILLS'] ?? 4)
-const DROPS = 4
-/** Retries of a message that failed a few times take half a minute each. */
-const PATIENCE_MS = 600_000
+const EVENTS = 1000
+const KILLS = 30
+const DROPS = 40
+const PUBLISHERS = 5
+/** Half of all attempts fail: with this share of failures, and a message taken at its fourth attempt at the latest. */
+const FAILS = { share: 0.5437, mostPerMessage: 3 } as const
+const PATIENCE_MS = 1_800_000
+/** Control is started again within a second or two. */
+const PAUSE_MS = 300
 
 interface Taken {
   readonly siteId: string
@@ -35,6 +39,8 @@ let url: string
 let secret = ''
 const taken: Taken[] = []
 const wrong: string[] = []
+/** How often each message was refused, by its id. */
+const refusals = new Map<string, number>()
 
 beforeAll(async () => {
   folder = await mkdtemp(path.join(os.tmpdir(), 'dropway-fault-webhooks-'))
@@ -46,7 +52,10 @@ beforeAll(async () => {
         const message = new Webhook(secret).verify(body, request.headers as Record<string, string>) as {
           data: { site_id: string; version_number: number }
         }
-        const fails = random.chance(0.5)
+        const id = String(request.headers['webhook-id'])
+        const refused = refusals.get(id) ?? 0
+        const fails = refused < FAILS.mostPerMessage && random.chance(FAILS.share)
+        refusals.set(id, refused + Number(fails))
         if (!fails) taken.push({ siteId: message.data.site_id, version: message.data.version_number })
         response.writeHead(fails ? 500 : 200).end()
       } catch (error) {
@@ -75,22 +84,30 @@ test(`${EVENTS} events, ${KILLS} kills, a receiver that fails half the time`, { 
   const sites: string[] = []
   for (let index = 0; index < DROPS; index++) sites.push((await api.create()).json().id)
   const published: Taken[] = []
-  const killEvery = Math.max(1, Math.floor(EVENTS / KILLS))
-  for (let event = 0; event < EVENTS; event++) {
-    const siteId = sites[event % DROPS]!
-    const answer = await api.upload(siteId, fileForm('index.html', `event ${event}`)).catch(() => undefined)
-    if (answer?.status === 201) published.push({ siteId, version: answer.json().version_number })
-    if (event % killEvery === killEvery - 1) {
+  let kills = 0
+  /** Each has drops of its own, so that the order of a drop's publishes is known. */
+  async function publish(publisher: number): Promise<void> {
+    const own = sites.filter((_, index) => index % PUBLISHERS === publisher)
+    for (let turn = 0; published.length < EVENTS; turn++) {
+      const siteId = own[turn % own.length]!
+      const answer = await api.upload(siteId, fileForm('index.html', `${publisher}, ${turn}`)).catch(() => undefined)
+      if (answer?.status === 201) published.push({ siteId, version: answer.json().version_number })
+      else await sleep(PAUSE_MS)
+      if (kills >= KILLS || published.length < ((kills + 1) * EVENTS) / (KILLS + 1)) continue
+      kills++
       stack.kill('control', 'SIGKILL')
-      await sleep(1500)
     }
   }
+  await Promise.all(Array.from({ length: PUBLISHERS }, (_, publisher) => publish(publisher)))
   const keyOf = ({ siteId, version }: Taken): string => `${siteId} ${version}`
-  const isTold = (): boolean => {
+  const untold = (): string[] => {
     const told = new Set(taken.map(keyOf))
-    return published.every((each) => told.has(keyOf(each)))
+    return published.map(keyOf).filter((key) => !told.has(key))
   }
-  while (!isTold()) await sleep(500)
+  await expect.poll(untold, { timeout: PATIENCE_MS, interval: 1000 }).toEqual([])
+  const failed = refusals.values().reduce((sum, count) => sum + count, 0)
+  console.log(`${published.length} published, ${kills} kills, ${taken.length} taken, ${failed} refused`)
+  expect([published.length >= EVENTS, kills]).toEqual([true, KILLS])
   expect(wrong).toEqual([])
   for (const siteId of sites) {
     const firsts = [...new Set(taken.filter((each) => each.siteId === siteId).map(({ version }) => version))]

@@ -5,6 +5,9 @@
  *               and so does every edge that becomes level afterwards
  *   revoked     whoever an acknowledged change shut out is let in by no edge that owes it, nor by one that becomes level
  *               afterwards, whatever becomes of the database
+ *   ended       files of former versions that an acknowledged change ended (a purge, a password, a takedown, a deletion)
+ *               are served by no edge that owes it, nor by one that becomes level afterwards: not at the drop's address,
+ *               and where their versions ended too, not at those of previews
  *   no way back a worker never serves an older record than it did
  *   no loss     a host that a worker served does not become unknown to it, nor does it become unsure of one that all
  *               edges can read, or while it follows
@@ -32,13 +35,14 @@ import { admits, type Admission } from '../../shared/contracts/admission.ts'
 import { decodeHistory, historyOfRevision } from '../../shared/contracts/history.ts'
 import { keys } from '../../shared/redis/keys.ts'
 import type { ServedRoute } from '../../edge/context.ts'
+import type { EndedFiles } from './content.ts'
 import type { SimulatedEdge } from './edge.ts'
 import type { SimulatedPostgres } from './postgres.ts'
 import { memberKey, type SimulatedRedis } from './redis.ts'
 import type { World } from './world.ts'
 
 export interface Violation {
-  readonly promise: 'visible' | 'revoked' | 'no way back' | 'no loss' | 'honest' | 'level' | 'progress'
+  readonly promise: 'visible' | 'revoked' | 'ended' | 'no way back' | 'no loss' | 'honest' | 'level' | 'progress'
   readonly what: string
 }
 
@@ -49,6 +53,8 @@ interface Acknowledged {
   readonly at: number
   /** Those whom it shut out. */
   readonly shutOut: readonly Admission[]
+  /** What it ended. */
+  readonly files: EndedFiles
 }
 
 /** That of every record that lets viewers in: only their own end, and the history, shuts them out. */
@@ -67,6 +73,8 @@ export class Checker {
   readonly #floors = new Map<string, Map<string, number>>()
   /** Whom each start of an edge must not let in any more, by edge id and host. */
   readonly #shutOut = new Map<string, Map<string, Set<Admission>>>()
+  /** Changes that ended files at each start of an edge, by edge id and host. */
+  readonly #ended = new Map<string, Map<string, Set<Acknowledged>>>()
   /** Who was let in at a host, by the records that were committed. */
   readonly #admitted = new Map<string, Admission[]>()
   /** Histories that were set back without a trace. */
@@ -129,6 +137,15 @@ export class Checker {
     for (const admission of admissions) ofHost.add(admission)
   }
 
+  #owe(edgeId: string, change: Acknowledged): void {
+    this.#raise(edgeId, change.host, change.revision)
+    this.#shut(edgeId, change.host, change.shutOut)
+    if (change.files.atHost.length === 0) return
+    const ofEdge = this.#ended.get(edgeId) ?? new Map<string, Set<Acknowledged>>()
+    this.#ended.set(edgeId, ofEdge)
+    ofEdge.set(change.host, (ofEdge.get(change.host) ?? new Set()).add(change))
+  }
+
   /** Whether the database has not been set back since. */
   isSince(moment: number): boolean {
     return moment > this.#setBackAt
@@ -160,7 +177,7 @@ export class Checker {
 
   /** A change was answered without `pending`. */
   acknowledged(
-    change: { operation: number; host: string; revision: number; ended: readonly string[] },
+    change: { operation: number; host: string; revision: number; ended: readonly string[]; files: EndedFiles },
     edges: readonly SimulatedEdge[],
     postgres: SimulatedPostgres,
   ): void {
@@ -172,12 +189,10 @@ export class Checker {
       return
     }
     const shutOut = (this.#admitted.get(host) ?? []).filter(({ subject }) => change.ended.includes(subject))
-    this.#acknowledged.push({ operation, host, revision, at: this.#world.now, shutOut })
+    const owed = { operation, host, revision, at: this.#world.now, shutOut, files: change.files }
+    this.#acknowledged.push(owed)
     for (const edge of edges)
-      if (edge.isRunning && (this.#isWaitedFor(edge.id) || this.#isRegistered(edge))) {
-        this.#raise(edge.id, host, revision)
-        this.#shut(edge.id, host, shutOut)
-      }
+      if (edge.isRunning && (this.#isWaitedFor(edge.id) || this.#isRegistered(edge))) this.#owe(edge.id, owed)
   }
 
   /** Control knows of it. */
@@ -208,11 +223,9 @@ export class Checker {
         edge.followingSince = this.#world.now
         this.onLevel(edge)
         if (this.#redisIsBehind) continue
-        for (const { operation, host, revision, at, shutOut } of this.#acknowledged)
-          if (at + KNOWLEDGE_MS < this.#world.now && postgres.state.operations.has(operation)) {
-            this.#raise(edge.id, host, revision)
-            this.#shut(edge.id, host, shutOut)
-          }
+        for (const change of this.#acknowledged)
+          if (change.at + KNOWLEDGE_MS < this.#world.now && postgres.state.operations.has(change.operation))
+            this.#owe(edge.id, change)
       } else if (!following) edge.followingSince = undefined
     }
   }
@@ -241,6 +254,22 @@ export class Checker {
     else if (revision < last.revision)
       this.#violate('no way back', `${place} went from revision ${last.revision} to ${revision}`)
     this.#seen.set(place, { revision, at: this.#world.now })
+  }
+
+  /** The same visitor asks for what there is, and for what is over. */
+  looked(edge: SimulatedEdge, worker: number, host: string, route: ServedRoute | undefined): void {
+    if (route?.kind !== 'site') return
+    edge.finds(worker, host, route.version_number, true)
+    for (const { operation, revision, files } of this.#ended.get(edge.id)?.get(host) ?? []) {
+      if (this.#lostAt.has(operation) || this.#doubtful.has(historyOfRevision(revision))) continue
+      for (const [versions, preview] of [[files.atHost, false] as const, [files.atPreviews, true] as const])
+        for (const version of versions)
+          if (edge.finds(worker, host, version, preview))
+            this.#violate(
+              'ended',
+              `${edge.id} ${worker} ${host} has ${preview ? 'the preview' : 'a file'} of ${version}`,
+            )
+    }
   }
 
   /** What is not level yet. `unreadable`: hosts whose newest record no edge can read. */

@@ -3,7 +3,8 @@ import { createPropagation, type Routing } from '../../control/ground/routing/ro
 import { keys } from '../../shared/redis/keys.ts'
 import { silentLog } from '../../shared/running/log.ts'
 import { openConnection, type SimulatedConnection } from './connection.ts'
-import type { SimulatedPostgres, Unrevised } from './postgres.ts'
+import type { Committed, SimulatedPostgres, Unrevised } from './postgres.ts'
+import type { Change } from './scenario.ts'
 import type { SimulatedRedis } from './redis.ts'
 import type { Process, World } from './world.ts'
 
@@ -88,11 +89,12 @@ export class SimulatedControl {
     operation: number,
     route: Unrevised,
     format: number,
-    onCommit: (revision: number) => void,
+    onCommit: (committed: Committed) => void,
+    what?: Change,
   ): Promise<{ pending: boolean }> {
     const routing = this.#routing!
-    const { revision, history } = await this.postgres.commit(this.#process, operation, route, format)
-    onCommit(revision)
-    return routing.propagate({ hosts: new Set([route.host]), histories: new Set([history]) })
+    const committed = await this.postgres.commit(this.#process, operation, route, format, what)
+    onCommit(committed)
+    return routing.propagate({ hosts: new Set([route.host]), histories: new Set([committed.history]) })
   }
 }

@@ -8,6 +8,7 @@ import type { ServedRoute } from '../../edge/context.ts'
 import { edgeIdOf } from '../../shared/contracts/live-edges.ts'
 import { silentLog } from '../../shared/running/log.ts'
 import { openConnection, type SimulatedConnection } from './connection.ts'
+import { Contents, Reader } from './content.ts'
 import { createDisk } from './disk.ts'
 import type { SimulatedRedis } from './redis.ts'
 import type { Process, World } from './world.ts'
@@ -16,6 +17,7 @@ interface Worker {
   readonly process: Process
   readonly replica: Replica
   readonly routes: Routes
+  readonly reader: Reader
   readonly questions: Questions<true>
 }
 
@@ -50,9 +52,11 @@ export class SimulatedEdge {
   readonly #world: World
   readonly #redis: SimulatedRedis
   readonly #workerCount: number
+  readonly #contents: Contents
 
-  constructor(world: World, redis: SimulatedRedis, name: string, workerCount: number) {
+  constructor(world: World, redis: SimulatedRedis, name: string, workerCount: number, contents = new Contents()) {
     this.#world = world
+    this.#contents = contents
     this.#redis = redis
     this.name = name
     this.#workerCount = workerCount
@@ -149,6 +153,11 @@ export class SimulatedEdge {
     return this.#workers[worker]!.routes.get(host)
   }
 
+  /** Whether a visitor of a worker who was let in gets the chunk of this version. */
+  finds(worker: number, host: string, version: number, preview: boolean): boolean {
+    return this.#workers[worker]!.reader.finds(host, version, preview)
+  }
+
   replicaRoute(host: string): ServedRoute | undefined {
     return this.#replica!.route(host)
   }
@@ -189,10 +198,12 @@ export class SimulatedEdge {
 
   #startWorker(): Worker {
     const replica = createReplica(this.#disk.open(), { readOnly: true })
+    const routes = createRoutes(replica, MAX_PARSED)
     return {
       process: { name: `${this.name} worker`, alive: true },
       replica,
-      routes: createRoutes(replica, MAX_PARSED),
+      routes,
+      reader: new Reader(routes, this.#contents),
       questions: createQuestions(),
     }
   }

@@ -18,6 +18,8 @@ const acknowledgements = 'control/ground/routing/acknowledgements.ts'
 const follower = 'edge/store/follow/follower.ts'
 const admission = 'shared/contracts/admission.ts'
 const replica = 'edge/store/replica/replica.ts'
+const keptFiles = 'control/drops/publishing/manifest/kept-files.ts'
+const classify = 'edge/gate/classify.ts'
 
 export const mistakes: readonly Mistake[] = [
   // The publisher.
@@ -254,6 +256,34 @@ export const mistakes: readonly Mistake[] = [
     admission,
     'admission.history === historyOfRevision(route.revision) &&\n',
     '\n',
+  ),
+  // Files of former versions.
+  mistake('a purge leaves what was kept', keptFiles, 'if (terms.purge || terms.keepMs <= 0)', 'if (terms.keepMs <= 0)'),
+  mistake(
+    'what is to be kept for no time at all is kept while its version is retained',
+    keptFiles,
+    'terms.purge || terms.keepMs <= 0',
+    'terms.purge',
+  ),
+  mistake(
+    'a preview is remembered beyond its record',
+    classify,
+    'const made = new WeakMap<ServedSite, Map<string, Destination | undefined>>()',
+    'const made = new Map<string, Map<string, Destination | undefined>>()',
+    'let ofSite = made.get(record)',
+    'let ofSite = made.get(record.host)',
+    'made.set(record, (ofSite = new Map()))',
+    'made.set(record.host, (ofSite = new Map()))',
+  ),
+  mistake(
+    'the manifest of an address is remembered beyond its record',
+    classify,
+    'const destinations = new WeakMap<ServedRoute, Destination>()',
+    'const destinations = new Map<string, Destination>()',
+    'let destination = destinations.get(record)',
+    'let destination = destinations.get(record.host)',
+    'destinations.set(record, (',
+    'destinations.set(record.host, (',
   ),
   mistake(
     'a worker that died is waited for',

@@ -10,6 +10,8 @@ import type {
   Publication,
   PublicationStore,
 } from '../../control/ground/routing/publication.ts'
+import { Contents, NOTHING_ENDED, type DropContent, type EndedFiles } from './content.ts'
+import type { Change } from './scenario.ts'
 import type { Process, World } from './world.ts'
 
 export interface Row {
@@ -28,6 +30,9 @@ export interface State {
   readonly operations: Set<number>
   /** Admissions that were taken back, by host: each record that lets viewers in names all of them. */
   readonly ended: Map<string, readonly (readonly [string, number])[]>
+  /** What drops consist of, and every version that they had, by host. */
+  readonly contents: Map<string, DropContent>
+  readonly versions: Map<string, readonly number[]>
 }
 
 export type Unrevised = RouteRecord extends infer Each
@@ -35,6 +40,12 @@ export type Unrevised = RouteRecord extends infer Each
     ? Omit<Each, 'v' | 'revision'>
     : never
   : never
+
+export interface Committed {
+  readonly revision: number
+  readonly history: string
+  readonly ended: EndedFiles
+}
 
 /** Commits that a lagging replica may lack. */
 const MAX_LAG = 6
@@ -54,7 +65,10 @@ export class SimulatedPostgres {
     outboxId: 0,
     operations: new Set(),
     ended: new Map(),
+    contents: new Map(),
+    versions: new Map(),
   }
+  readonly contents: Contents
   readonly #world: World
   #past: State[] = []
   /** Grows when every connection is lost; a transaction of an older one cannot commit. */
@@ -62,8 +76,9 @@ export class SimulatedPostgres {
   #publicationLock: Promise<void> = Promise.resolve()
   #tableLock: Promise<void> = Promise.resolve()
 
-  constructor(world: World) {
+  constructor(world: World, contents = new Contents()) {
     this.#world = world
+    this.contents = contents
   }
 
   backUp(): State {
@@ -86,7 +101,7 @@ export class SimulatedPostgres {
 
   /** The old primary goes on beside the new one, for those who are still connected to it. */
   leaveBehind(): SimulatedPostgres {
-    const old = new SimulatedPostgres(this.#world)
+    const old = new SimulatedPostgres(this.#world, this.contents)
     old.state = clone(this.state)
     old.life = this.life
     return old
@@ -106,17 +121,19 @@ export class SimulatedPostgres {
     operation: number,
     route: Unrevised,
     format: number,
-  ): Promise<{ revision: number; history: string }> {
+    what?: Change,
+  ): Promise<Committed> {
     const incarnation = this.#incarnation
     await this.#query(process, incarnation)
     await this.#tableLock
     if (this.#incarnation !== incarnation || !this.up) throw new Error('connection terminated')
     this.#remember()
-    const revision = setRoute(this.state, route, format)
+    const { filled, ended } = withContent(this.state, this.contents, route, what)
+    const revision = setRoute(this.state, filled, format)
     this.state.operations.add(operation)
     const history = this.state.history.id
     await this.#query(process, incarnation)
-    return { revision, history }
+    return { revision, history, ended }
   }
 
   saveCertificate(name: string, sealed: string): void {
@@ -275,6 +292,22 @@ function withEnded(state: State, route: Unrevised): Unrevised {
   return { ...route, viewers: { ...route.viewers, ended: [...ended] } }
 }
 
+/** As publishing does it, under the same lock: what stays of former versions is decided by what the table has. */
+function withContent(
+  state: State,
+  contents: Contents,
+  route: Unrevised,
+  what: Change | undefined,
+): { filled: Unrevised; ended: EndedFiles } {
+  if (route.kind !== 'site' || what === undefined) return { filled: route, ended: NOTHING_ENDED }
+  const { host, version_number: version } = route
+  const before = state.versions.get(host) ?? []
+  const { content, ended } = contents.changed(what, version, state.contents.get(host), before)
+  state.contents.set(host, content)
+  state.versions.set(host, [...before, version])
+  return { filled: route.state === 'live' ? { ...route, ...contents.recordOf(content) } : route, ended }
+}
+
 function enqueue(state: State, name: string, value: string, revision: number): void {
   state.outbox.push({ id: ++state.outboxId, kind: 'route', name, value, revision })
 }
@@ -287,5 +320,7 @@ function clone(state: State): State {
     certificates: new Map(state.certificates),
     operations: new Set(state.operations),
     ended: new Map(state.ended),
+    contents: new Map(state.contents),
+    versions: new Map(state.versions),
   }
 }

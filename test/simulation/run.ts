@@ -5,9 +5,10 @@ import { VIEWERS_ONLY } from '../../shared/contracts/admission.ts'
 import type { SiteRoute } from '../../shared/contracts/route-record.ts'
 import { Checker, VIEWERS_GENERATION, type Violation } from './checker.ts'
 import { openConnection } from './connection.ts'
+import { hostNamed } from './content.ts'
 import { SimulatedControl } from './control.ts'
 import { SimulatedEdge } from './edge.ts'
-import { SimulatedPostgres, type State, type Unrevised } from './postgres.ts'
+import { SimulatedPostgres, type Committed, type State, type Unrevised } from './postgres.ts'
 import { SimulatedRedis } from './redis.ts'
 import { endOf, LEFT_BEHIND_MS, type Action, type Change, type Scenario } from './scenario.ts'
 import { World } from './world.ts'
@@ -34,7 +35,7 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
   const postgres = new SimulatedPostgres(world)
   const edges = Array.from(
     { length: scenario.edges },
-    (_, index) => new SimulatedEdge(world, redis, `edge${index}`, scenario.workers),
+    (_, index) => new SimulatedEdge(world, redis, `edge${index}`, scenario.workers, postgres.contents),
   )
   if (scenario.readingMs.some((ms) => ms > 0))
     for (const [index, edge] of edges.entries()) edge.readingMs = scenario.readingMs[index]
@@ -66,6 +67,7 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
     const route = edge.visit(host, worker)
     world.tell(() => `visit ${edge.id}/${worker} ${host}: ${route ? `${route.kind} ${route.revision}` : 'unknown'}`)
     checker.visited(edge, worker, host, route, table)
+    checker.looked(edge, worker, host, route)
   }
 
   function visitAll(host: string, table?: number): void {
@@ -86,21 +88,23 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
     versions.set(host, version)
     const format = what === 'later format' ? 2 : 1
     const route = routeOf(what, host, version)
-    let revision = 0
+    let committed: Committed | undefined
     let committedAt = 0
     world.tell(() => `${control.name}: ${what} ${route.host} (operation ${operation})`)
     if (format !== 1) checker.unreadable(route.host)
     try {
-      const { pending } = await control.change(operation, route, format, (given) => {
-        revision = given
-        if (what === 'publish') checker.admitted(host, viewerOf(version), given)
+      const onCommit = (given: Committed): void => {
+        committed = given
+        if (isPublish(what)) checker.admitted(host, viewerOf(version), given.revision)
         committedAt = world.now
-        world.tell(() => `operation ${operation} is committed at revision ${given}`)
-      })
+        world.tell(() => `operation ${operation} is committed at revision ${given.revision}`)
+      }
+      const { pending } = await control.change(operation, route, format, onCommit, what)
       world.tell(() => `operation ${operation} is answered${pending ? ', pending' : ''}`)
-      if (!pending) {
+      if (!pending && committed) {
         const ended = route.kind === 'site' ? (route.viewers?.ended ?? []).map(([subject]) => subject) : []
-        checker.acknowledged({ operation, host: route.host, revision, ended }, edges, postgres)
+        const { revision, ended: files } = committed
+        checker.acknowledged({ operation, host: route.host, revision, ended, files }, edges, postgres)
         world.after(VISIT_AFTER_MS, () => {
           const isOurs = checker.isSince(committedAt) && postgres.state.operations.has(operation)
           visitAll(route.host, isOurs ? postgres.state.routes.get(route.host)?.revision : undefined)
@@ -173,11 +177,11 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
     world.tell(() => JSON.stringify(action))
     switch (action.kind) {
       case 'change':
-        return void change(action.what, `host${action.host}`, controls[action.control]!)
+        return void change(action.what, hostNamed(`host${action.host}`), controls[action.control]!)
       case 'certificate':
-        return void saveCertificate(`host${action.host}`)
+        return void saveCertificate(hostNamed(`host${action.host}`))
       case 'visit':
-        return visitAll(`host${action.host}`)
+        return visitAll(hostNamed(`host${action.host}`))
       case 'cut':
         return (action.whom === 'edge' ? edges : controls)[action.which]!.cut()
       case 'cut one':
@@ -290,7 +294,7 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
   }
   const answers = new Map<SimulatedControl, boolean>()
   for (const control of controls)
-    void changeUntilAcknowledged('last', control).then((done) => answers.set(control, done))
+    void changeUntilAcknowledged(hostNamed('last'), control).then((done) => answers.set(control, done))
   for (let waited = 0; waited < LAST_CHANGE_MS && answers.size < controls.length; waited += LOOK_MS)
     await world.run(world.now + LOOK_MS)
   await world.run(world.now + 2 * VISIT_AFTER_MS)
@@ -324,6 +328,7 @@ function routeOf(what: Change, host: string, version: number): Unrevised {
   }
 }
 
+const isPublish = (what: Change): boolean => what === 'publish' || what === 'purge'
 const viewerOf = (version: number): string => `viewer${version}`
 /** What a record names of those who were let in before. */
 const MAX_NAMED = 50
@@ -332,7 +337,7 @@ const MAX_NAMED = 50
 function sharingOf(what: Change, version: number): Pick<SiteRoute, 'password' | 'viewers'> {
   const hash = String(version).padStart(64, '0')
   if (what === 'password') return { password: { hash, generation: version } }
-  if (what !== 'publish') return { password: null }
+  if (!isPublish(what)) return { password: null }
   const before = Array.from({ length: version - 1 }, (_, index): [string, number] => [viewerOf(index + 1), 0])
   return {
     password: { hash: VIEWERS_ONLY, generation: VIEWERS_GENERATION },

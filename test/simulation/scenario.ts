@@ -27,7 +27,7 @@ export type Action =
   | { readonly kind: 'control dies'; readonly which: number; readonly ms: number }
 
 /** `later format`: a record that no edge of this release can read. */
-export type Change = 'publish' | 'password' | 'takedown' | 'delete' | 'domain' | 'later format'
+export type Change = 'publish' | 'purge' | 'password' | 'takedown' | 'delete' | 'domain' | 'later format'
 
 export interface TimedAction {
   readonly at: number
@@ -61,6 +61,9 @@ const MAX_FAILOVER_GAP_MS = 2500
 /** Some runs have a new history that meets something while it is published, or while the edges read it. */
 const PAIRED = 0.2
 const COMPANION_GAPS_MS = [250, 1800]
+
+/** Some publishes want everything older gone. */
+const PURGED = 0.15
 
 /** Some runs have edges on busy machines: longer than a look, longer than a publisher waits, or neither. */
 const SLOW_READING = 0.2
@@ -118,7 +121,8 @@ export function scenarioOf(seed: number): Scenario {
     actions.push({ at, action: random.pick(SETBACKS)(random, edges, controls) })
     actions.push({ at: at + random.below(after), action: random.pick(COMPANIONS)(random, edges, controls) })
   }
-  // Drawn from numbers of its own, so that the rest of a seed is what it was.
+  // Drawn from numbers of their own, so that the rest of a seed is what it was.
+  const purging = createRandom(seed ^ 0x0d_1e_ed_0d)
   const reading = createRandom(seed ^ 0x0b_5e_55_ed)
   const isSlow = reading.chance(SLOW_READING)
   const readingMs = Array.from({ length: edges }, () => (isSlow ? reading.below(MAX_READING_MS) : 0))
@@ -129,7 +133,7 @@ export function scenarioOf(seed: number): Scenario {
     readingMs,
     workers: random.between(1, 2),
     logLength: random.pick([2, 3, 6, 100]),
-    actions: actions.toSorted((a, b) => a.at - b.at),
+    actions: actions.map((each) => (purging.chance(PURGED) ? purged(each) : each)).toSorted((a, b) => a.at - b.at),
   }
 }
 
@@ -144,6 +148,11 @@ const CHANGES: readonly Change[] = [
   'domain',
   'later format',
 ]
+
+function purged({ at, action }: TimedAction): TimedAction {
+  const isPublish = action.kind === 'change' && action.what === 'publish'
+  return { at, action: isPublish ? { ...action, what: 'purge' } : action }
+}
 
 /** When the last fault has ended. */
 export function endOf({ actions }: Scenario): number {

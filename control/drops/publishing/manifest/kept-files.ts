@@ -31,6 +31,8 @@ export interface KeepTerms {
   readonly now: number
   /** 0: nothing stays, whatever is retained. */
   readonly keepMs: number
+  /** The owner wants everything older gone. */
+  readonly purge?: boolean
   readonly bounds: KeptBounds
   /** Whether a version can still be gone back to. */
   isRetained(versionNumber: number): boolean
@@ -53,7 +55,7 @@ export function keepFormer(
   kept: KeptFiles | undefined,
   terms: KeepTerms,
 ): KeptFiles | undefined {
-  if (terms.keepMs <= 0) return undefined
+  if (terms.purge || terms.keepMs <= 0) return undefined
   const sets = createHeaderLists()
   const files = withinBounds(stillWanted(candidatesOf(former, kept, terms.now, sets), next, terms), next, terms)
   return files.length === 0 ? undefined : compacted({ files, headers: sets.lists })

@@ -160,8 +160,8 @@ export function createKeptFiles({ clock, publishing, config, edgesReadKept }: Ke
       // Most publishes of most drops leave nothing behind, and nothing was kept before.
       const isQuiet = before.site.served_manifest_hash === null && (purge || !former || losesNothing(manifest, former))
       if (isQuiet) return { kept: NOTHING_KEPT, unhashed }
-      const terms = { ...(await termsOf(tx, now, retained)), withheld }
-      const kept = purge ? undefined : keepFormer(manifest, former, beside, terms)
+      const terms = { ...(await termsOf(tx, now, retained)), withheld, purge }
+      const kept = keepFormer(manifest, former, beside, terms)
       return { kept: await serve(tx, now.id, { manifest, hash: live.manifest_hash }, kept, terms), unhashed }
     },
 
