@@ -131,6 +131,19 @@ export const benches = {
     uses: [],
     hasResults: true,
   },
+  streams: {
+    asks: 'What a tab costs that waits for newer versions, and how soon it hears of one on two edges',
+    lasts: '3 minutes',
+    options: {
+      streams: { ...count(10_000, 40_000, 100), about: 'streams, divided between the edges' },
+      publishes: { ...count(20, 1000), about: 'publishes whose way to every tab is timed' },
+      only: { kind: 'list', of: ['h2', 'h1'], about: 'protocols to measure' },
+    },
+    quick: ['--streams', '200', '--publishes', '3'],
+    needs: [],
+    uses: [],
+    hasResults: true,
+  },
   mcp: {
     asks: 'What an assistant pays: tokens of tools/list and of twelve tasks',
     lasts: 'half a minute',
@@ -180,4 +193,5 @@ export const IN_ORDER = [
   'handshake',
   'publish',
   'mixed',
+  'streams',
 ] as const satisfies readonly BenchName[]

@@ -22,6 +22,7 @@ const runners: Runners = {
   handshake: () => import('./edge/handshake.ts'),
   publish: () => import('./stack/publish.ts'),
   mixed: () => import('./stack/mixed.ts'),
+  streams: () => import('./stack/streams.ts'),
   mcp: () => import('./stack/mcp.ts'),
   load: () => import('./load/load.ts'),
 }

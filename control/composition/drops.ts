@@ -1,7 +1,7 @@
 /** Drops: what is published, where, and how the edges hear of it. */
 import path from 'node:path'
 import { previewLabelOf } from '../../shared/secrets/previews.ts'
-import { READS_KEPT_FILES } from '../../shared/contracts/live-edges.ts'
+import { READS_KEPT_FILES, READS_THREADS } from '../../shared/contracts/live-edges.ts'
 import { createAnonymous, type Anonymous } from '../drops/anonymous/anonymous.ts'
 import { createBotCheck, type BotCheck } from '../drops/anonymous/bot-check.ts'
 import { createBrowserCookie, type BrowserCookie } from '../drops/anonymous/browser-cookie.ts'
@@ -26,6 +26,7 @@ import { createAccessRequests, type AccessRequests } from '../drops/visiting/req
 import { createSharedWithMe, type SharedWithMe } from '../drops/visiting/shared-with-me.ts'
 import { createViewerSharing, type ViewerSharing } from '../drops/visiting/sharing.ts'
 import { createReviewFrames, type ReviewFrames } from '../drops/review/frames.ts'
+import { createThreadNews, tellingTabs } from '../drops/threads/news.ts'
 import { createReview, type Review } from '../drops/threads/review.ts'
 import { createInspector, type Inspector } from '../drops/trust/inspector.ts'
 import { createTrust, type Trust } from '../drops/trust/trust.ts'
@@ -133,7 +134,14 @@ export function composeDrops(ground: Ground): Drops {
     viewerSharing: createViewerSharing({ ...ground, routing, refreshRoutes, sites }),
     sharedWithMe: createSharedWithMe(ground),
     reviewFrames: createReviewFrames(ground),
-    review: createReview({ ...ground, publishing, versions, previews, baseUrl: config.baseUrl }),
+    review: tellingTabs(
+      createReview({ ...ground, publishing, versions, previews, baseUrl: config.baseUrl }),
+      createThreadNews({
+        redis,
+        sitesDomain: config.sitesDomain,
+        edgesReadThreads: () => routing.everyEdgeReads(READS_THREADS),
+      }),
+    ),
     accessRequests: createAccessRequests({ ...ground, routing, refreshRoutes, sites }),
     domains,
     domainWatch: createDomainWatch({ domains, redis, log, checkMs: config.domainCheckMs }),

@@ -30,6 +30,7 @@ import { createFraming } from '../gate/review.ts'
 import { createUnlock, type Unlock } from '../gate/unlock.ts'
 import { indexManifest } from '../locate/site-index.ts'
 import { isPing, type Counters, type Ping, type ToPrimary, type ToWorker } from './messages.ts'
+import type { Change } from '../store/replica/replica.ts'
 import { createLiveStreams, type LiveStreams } from '../store/live/live-streams.ts'
 import { createPassQuestion, createWatching } from '../store/live/watching.ts'
 import { createPipeline } from '../pipeline.ts'
@@ -245,9 +246,7 @@ class Worker {
       case 'changed':
         forgetChanges(this.#parts, message.changes)
         tell({ type: 'confirmed', id: message.id })
-        return this.#parts.streams.changed(
-          message.changes?.filter(({ kind }) => kind === 'route').map(({ name }) => name),
-        )
+        return tellStreams(this.#parts.streams, message.changes)
       case 'report':
         return tell({ type: 'report', id: message.id, counters: this.#counters(message.isScrape) })
       case 'attempt':
@@ -312,6 +311,13 @@ class Worker {
     await this.#handOverLast()
     process.exit(0)
   }
+}
+
+function tellStreams(streams: LiveStreams, changes: readonly Change[] | undefined): void {
+  const hostsOf = (wanted: Change['kind']): string[] | undefined =>
+    changes?.filter(({ kind }) => kind === wanted).map(({ name }) => name)
+  streams.changed(hostsOf('route'))
+  streams.said(hostsOf('threads') ?? [])
 }
 
 type OnAnswer = RequestLog['answered']

@@ -31,6 +31,8 @@ const edgeStateSchema = z.object({
 
 /** Manifests that keep files of former versions. */
 export const READS_KEPT_FILES = 'kept-files'
+/** News of threads on the log. */
+export const READS_THREADS = 'threads'
 
 /**
  * The reason that an edge gives for news that it is reading: it has heard of them, and serves what was before until it has
@@ -64,7 +66,7 @@ export function encodeEdgeState(state: EdgeState): string {
 }
 
 /** A certificate that cannot be used is no reason to doubt the publish of a drop. */
-const BESIDE_ROUTES = /^(?:certificate|domain|challenge) /
+const BESIDE_ROUTES = /^(?:certificate|domain|challenge|threads) /
 
 function nameOf(key: string): string {
   return key.slice(key.indexOf(' ') + 1)

@@ -11,6 +11,8 @@ export const streamMessageSchema = z.discriminatedUnion('kind', [
   z.object({ v: z.literal(STREAM_FORMAT), kind: z.literal('certificate'), name: z.string(), value: z.string() }),
   /** Which custom domains want a certificate: `value` is an encoded `DomainWish`. The certs plane acts on it. */
   z.object({ v: z.literal(STREAM_FORMAT), kind: z.literal('domain'), name: z.string(), value: z.string() }),
+  /** People said something about the drop at this host; `value` is empty. Nothing is kept of it. */
+  z.object({ v: z.literal(STREAM_FORMAT), kind: z.literal('threads'), name: z.string(), value: z.string() }),
   /** `name`: token, `value`: key authorization; empty when the challenge is over. */
   z.object({ v: z.literal(STREAM_FORMAT), kind: z.literal('challenge'), name: z.string(), value: z.string() }),
 ])

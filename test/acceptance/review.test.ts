@@ -1,7 +1,7 @@
 /** What the review page is made of, as programs see it: the frame, the stream of versions, and that nobody else gets any of it. */
-import https from 'node:https'
 import { beforeAll, expect, test } from 'vitest'
 import { apiFor, fileForm } from '../support/api.ts'
+import { listenTo } from '../support/event-stream.ts'
 import { FormBrowser } from '../support/form-browser.ts'
 import { sharedStack, type Account, type Stack } from '../support/stack.ts'
 
@@ -116,43 +116,7 @@ test('a public page carries nothing of it, and its own headers hold but for the 
   expect(framed.header('content-security-policy')).toContain("img-src 'self'")
 })
 
-interface Events {
-  readonly status: number
-  /** Resolves with the text so far once it holds this. */
-  until(text: string): Promise<string>
-  close(): void
-}
-
-function listen(path: string, headers: Record<string, string>): Promise<Events> {
-  return new Promise((resolve, reject) => {
-    const { hostname, port } = new URL(stack.baseUrl)
-    const options = { host: '127.0.0.1', servername: hostname, port, path, ca: stack.ca }
-    const request = https.get({ ...options, headers: { host: `${hostname}:${port}`, ...headers } }, (answer) => {
-      let seen = ''
-      const waiting = new Set<() => void>()
-      answer.setEncoding('utf8').on('data', (piece: string) => {
-        seen += piece
-        for (const look of waiting) look()
-      })
-      answer.on('error', () => {})
-      resolve({
-        status: answer.statusCode ?? 0,
-        close: () => request.destroy(),
-        until: (text) =>
-          new Promise((found) => {
-            const look = (): void => {
-              if (!seen.includes(text)) return
-              waiting.delete(look)
-              found(seen)
-            }
-            waiting.add(look)
-            look()
-          }),
-      })
-    })
-    request.on('error', reject)
-  })
-}
+const listen = (path: string, headers: Record<string, string>) => listenTo(stack, path, headers)
 
 test('the stream tells the number of the version, resumes, and ends with the right to see it', async () => {
   const drop = await newDrop({ access_mode: 'viewers' })
@@ -194,4 +158,45 @@ test('a preview that a member has open reloads by itself; for who only has its a
   const host = `pr-7--${drop.slug}`
   expect((await stack.visit(host)).text()).not.toContain('followPreview')
   expect((await stack.visit(host, '/.dropway/events')).status).toBe(404)
+})
+
+test('who was let in to a preview hears of its versions at its own host, over HTTP/1.1 too; others do not', async () => {
+  const drop = await newDrop({ access_mode: 'viewers' })
+  await publish(drop, 'draft', { preview: 'pr-8' })
+  const { browser } = await guestOf(drop)
+  const src = srcOf((await browser.open(`/review/${drop.slug}?preview=pr-8`)).text())
+  const framed = await stack.visit(`pr-8--${drop.slug}`, src.pathname + src.search)
+  const cookie = framed.cookies.find((each) => each.startsWith('__Host-dropway-frame='))!.split(';')[0]!
+  const events = await listenTo(stack, '/.dropway/events', { cookie }, src.hostname)
+  expect(events.status).toBe(200)
+  await events.until('id: 2\n')
+  await publish(drop, 'again', { preview: 'pr-8' })
+  await events.until('id: 3\n')
+  events.close()
+  const [stranger, public_] = [
+    await listenTo(stack, '/.dropway/events', {}, src.hostname),
+    await listenTo(stack, '/.dropway/events', { cookie }, src.hostname.replace('pr-8--', '')),
+  ]
+  expect([stranger.status, public_.status]).toEqual([401, 404])
+  stranger.close()
+  public_.close()
+})
+
+test('what someone says is told to those who review at once, and to nobody at the drop', async () => {
+  const drop = await newDrop()
+  const { token } = await guestOf(drop)
+  const events = await listen(`/review/${drop.slug}/events`, { 'dropway-guest': token })
+  await events.until('id: 1\n')
+  const said = { page: '/', body: 'A word is missing.' }
+  const threads = `/api/v1/sites/${drop.id}/threads`
+  const { id } = (await stack.fetch(threads, { token: owner.token, json: said })).json<{ id: string }>()
+  await events.until('event: threads\n')
+  const resolved = await stack.fetch(`${threads}/${id}`, {
+    token: owner.token,
+    method: 'PATCH',
+    json: { state: 'resolved' },
+  })
+  expect(resolved.status).toBe(200)
+  await events.until('event: threads\ndata: {}\n\nevent: threads\n')
+  events.close()
 })

@@ -3,7 +3,7 @@
  * processor time for them. One at a time:
  *
  *   a plain head (request-head.ts) ─▶ an Exchange ─▶ its answer ─▶ the next
- *   anything else, and what control answers ─▶ the connection with what was read goes to node:http, for good
+ *   anything else, what control answers, and streams of events ─▶ the connection with what was read goes to node:http, for good
  *
  * So every rule about slow, broken and unusual requests stands in one place, node:http and its settings. Here are those
  * about connections that have sent nothing odd: the first request must come in time, silence ends them, what is sent ahead
@@ -13,6 +13,7 @@ import { Writable, type Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import type { Exchange, HeaderList } from '../../context.ts'
 import { ConnectionExchange, type Connection, type ExchangeHandlers } from '../connection.ts'
+import { LIVE_EVENTS_PATH } from '../../store/live/live-streams.ts'
 import { readsByItself } from '../raw-socket.ts'
 import { HEADERS_MS, IDLE_MS } from '../timeouts.ts'
 import type { AnswerHeads } from './answer-head.ts'
@@ -94,7 +95,8 @@ export class DirectConnection {
       return void this.#socket.pause()
     }
     const head = readRequestHead(bytes)
-    if (head === undefined || !this.#isForDrop(head.host)) return this.#handOver(bytes)
+    if (head === undefined || !this.#isForDrop(head.host) || head.target === LIVE_EVENTS_PATH)
+      return this.#handOver(bytes)
     if (!this.#hasAsked) this.#socket.setTimeout(IDLE_MS)
     this.#hasAsked = true
     this.#isBusy = true

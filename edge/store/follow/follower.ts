@@ -33,7 +33,12 @@ import {
   type History,
 } from '../../../shared/contracts/history.ts'
 import { EDGE_HEARTBEAT_MS, EDGE_TTL_MS, keys } from '../../../shared/redis/keys.ts'
-import { encodeEdgeState, READS_KEPT_FILES, STILL_READING } from '../../../shared/contracts/live-edges.ts'
+import {
+  encodeEdgeState,
+  READS_KEPT_FILES,
+  READS_THREADS,
+  STILL_READING,
+} from '../../../shared/contracts/live-edges.ts'
 import type { Log } from '../../../shared/running/log.ts'
 import { pairs } from '../../../shared/redis/pairs.ts'
 import type { RedisConnection } from '../../../shared/redis/commands.ts'
@@ -332,7 +337,7 @@ async function register(commands: RedisConnection, edgeId: string, served: Serve
     ...(served.history ? { history: encodeHistory(served.history) } : {}),
     refused: served.refused,
     refusedCount: served.refused.length,
-    reads: [READS_KEPT_FILES],
+    reads: [READS_KEPT_FILES, READS_THREADS],
   })
   const results = await commands
     .multi()
@@ -471,6 +476,7 @@ async function refusedPage(
 
 /** What is served already was not what was refused. */
 function isNews(replica: Replica, entry: Entry): boolean {
+  if (entry.kind === 'threads') return false
   if (entry.kind !== 'route') return entry.value !== replica.value(entry.kind, entry.name)
   return entry.record.revision > (replica.route(entry.name)?.revision ?? 0)
 }

@@ -4,9 +4,14 @@
  *
  *   connected: the number of the version, unless the tab knows it (Last-Event-ID)
  *   changed:   the new number        silent: a heartbeat        drained: the end; each tab comes back at its own time
+ *   said:      that people have said something, to those who review; what it was they ask control
  */
-import { PassThrough } from 'node:stream'
+import { Readable } from 'node:stream'
+import { limitKeyOfIp } from '../../../shared/http/ip.ts'
 import type { FullExchange, HeaderList } from '../../context.ts'
+
+/** At previews of drops, for members and viewers. */
+export const LIVE_EVENTS_PATH = '/.dropway/events'
 
 /** What a stream is about. */
 export interface Watched {
@@ -14,13 +19,20 @@ export interface Watched {
   readonly host: string
   /** Number of the version that is shown now; undefined when who listens may not see it any more. */
   version(): number | undefined
+  /** Hears when something was said about the drop. */
+  readonly isReview: boolean
 }
 
+/** `unseen`: they may not see the drop. `full`: this worker, or their network at it, has as many as it may. */
+export type Opened = 'open' | 'unseen' | 'full'
+
 export interface LiveStreams {
-  /** Answers with the stream; false when there are too many. */
-  open(exchange: FullExchange, watched: Watched): boolean
+  /** Answers with the stream, or says why not. */
+  open(exchange: FullExchange, watched: Watched): Opened
   /** These hosts have other records now; undefined: all may have. */
   changed(hosts: readonly string[] | undefined): void
+  /** Something was said about the drops at these hosts. */
+  said(hosts: readonly string[]): void
   /** Ends all of them. */
   end(): void
   size(): number
@@ -28,12 +40,15 @@ export interface LiveStreams {
 
 interface Stream {
   readonly watched: Watched
-  readonly out: PassThrough
+  readonly network: string
+  readonly out: Readable
   version: number
 }
 
-/** One worker has at most this many: each costs some 20 kB with its connection. */
+/** One worker has at most this many: each costs some 50 kB with its connection. */
 const MAX_STREAMS = 20_000
+/** One network has at most this many at a worker: an office full of tabs, and a tenth of all. */
+const MAX_PER_NETWORK = 2000
 /** Before proxies and phones think that the line is dead. */
 const HEARTBEAT_MS = 15_000
 /** A tab whose edge restarts comes back after this long, each at a time of its own: no storm. */
@@ -54,64 +69,83 @@ const HEADERS: HeaderList = [
 
 export function createLiveStreams(random: () => number = Math.random): LiveStreams {
   const ofHosts = new Map<string, Set<Stream>>()
+  const ofNetworks = new Map<string, number>()
   let size = 0
   let heartbeat: NodeJS.Timeout | undefined
 
   function write(stream: Stream, text: string): void {
-    if (stream.out.writableLength + stream.out.readableLength > MAX_UNREAD_BYTES) stream.out.destroy()
-    else stream.out.write(text)
+    if (stream.out.readableLength > MAX_UNREAD_BYTES) stream.out.destroy()
+    else stream.out.push(text)
   }
 
   function forget(stream: Stream): void {
     const ofHost = ofHosts.get(stream.watched.host)
     if (!ofHost?.delete(stream)) return
     size--
+    count(stream.network, -1)
     if (ofHost.size === 0) ofHosts.delete(stream.watched.host)
     if (size > 0) return
     clearInterval(heartbeat)
     heartbeat = undefined
   }
 
+  function count(network: string, by: 1 | -1): void {
+    const left = (ofNetworks.get(network) ?? 0) + by
+    if (left === 0) ofNetworks.delete(network)
+    else ofNetworks.set(network, left)
+  }
+
   function tell(stream: Stream): void {
     const version = stream.watched.version()
-    if (version === undefined) return void stream.out.end()
+    if (version === undefined) return void stream.out.push(null)
     if (version === stream.version) return
     stream.version = version
     write(stream, eventOf(version))
   }
 
   const all = (): Stream[] => [...ofHosts.values()].flatMap((streams) => [...streams])
+  const at = (hosts: readonly string[]): Stream[] => hosts.flatMap((host) => [...(ofHosts.get(host) ?? [])])
 
   return {
     open(exchange, watched) {
       const version = watched.version()
-      if (version === undefined || size >= MAX_STREAMS) return false
-      const stream: Stream = { watched, version, out: new PassThrough() }
+      if (version === undefined) return 'unseen'
+      const network = limitKeyOfIp(exchange.ip)
+      if (size >= MAX_STREAMS || (ofNetworks.get(network) ?? 0) >= MAX_PER_NETWORK) return 'full'
+      // Nothing is made when it is asked for: what there is to say is pushed.
+      const stream: Stream = { watched, network, version, out: new Readable({ read: () => {} }) }
       const ofHost = ofHosts.get(watched.host) ?? new Set()
       ofHosts.set(watched.host, ofHost.add(stream))
       size++
+      count(network, 1)
       stream.out.once('close', () => forget(stream))
       stream.out.on('error', () => forget(stream))
       const retry = `retry: ${RETRY_MS.least + Math.floor(random() * RETRY_MS.spread)}\n`
       const isKnown = exchange.header('last-event-id')?.trim() === String(version)
-      stream.out.write(isKnown ? `${retry}: resumed\n\n` : `${retry}${eventOf(version)}`)
+      stream.out.push(isKnown ? `${retry}: resumed\n\n` : `${retry}${eventOf(version)}`)
       heartbeat ??= setInterval(() => {
         for (const each of all()) write(each, ': \n\n')
       }, HEARTBEAT_MS).unref()
       exchange.relay(200, HEADERS, stream.out)
-      return true
+      return 'open'
     },
     changed(hosts) {
       if (size === 0) return
-      const concerned = hosts === undefined ? all() : hosts.flatMap((host) => [...(ofHosts.get(host) ?? [])])
-      for (const stream of concerned) tell(stream)
+      for (const stream of hosts === undefined ? all() : at(hosts)) tell(stream)
+    },
+    said(hosts) {
+      if (size === 0) return
+      for (const stream of at(hosts)) if (stream.watched.isReview) write(stream, SAID)
     },
     end() {
-      for (const stream of all()) stream.out.end()
+      for (const stream of all()) stream.out.push(null)
     },
     size: () => size,
   }
 }
+
+/** It has no id: a tab that comes back says the version that it knows. */
+const SAID = 'event: threads\ndata: {}\n\n'
 
 function eventOf(version: number): string {
   return `id: ${version}\ndata: {"version":${version}}\n\n`

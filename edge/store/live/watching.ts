@@ -8,10 +8,10 @@ import { errors } from '../../../shared/contracts/errors.ts'
 import { parseForm } from '../../../shared/http/form.ts'
 import { siteHost } from '../../../shared/http/hosts.ts'
 import type { ReviewPass } from '../../../shared/secrets/review-pass.ts'
-import type { Drop, Exchange, FullExchange, ServedSite } from '../../context.ts'
+import type { Drop, Exchange, FullExchange, HeaderList, ServedSite } from '../../context.ts'
 import type { Framing } from '../../gate/review.ts'
 import type { Routes } from '../routes.ts'
-import type { LiveStreams, Watched } from './live-streams.ts'
+import { LIVE_EVENTS_PATH, type LiveStreams, type Opened, type Watched } from './live-streams.ts'
 
 export interface Watching {
   /** True when the request is one for events of the review page, and is answered or will be. */
@@ -30,7 +30,6 @@ interface WatchingDependencies {
 }
 
 const EVENTS = /^\/review\/([a-z0-9-]{1,63})\/events(?:\?(.*))?$/
-const DROP_EVENTS_PATH = '/.dropway/events'
 
 export function createWatching(deps: WatchingDependencies): Watching {
   const { routes, framing, streams, sitesDomain } = deps
@@ -44,6 +43,7 @@ export function createWatching(deps: WatchingDependencies): Watching {
   function watchedBy(host: string, sealed: string, preview: string | null): Watched {
     return {
       host,
+      isReview: true,
       version() {
         const route = siteAt(host)
         const pass = route && framing.passOf(route, sealed)
@@ -57,19 +57,9 @@ export function createWatching(deps: WatchingDependencies): Watching {
     const route = siteAt(host)
     const given = query.get('pass') ?? ''
     const sealed = route && framing.passOf(route, given) ? given : await deps.askForPass(exchange, slug)
-    const isOpen = sealed !== undefined && streams.open(exchange, watchedBy(host, sealed, query.get('preview')))
-    if (isOpen) return
-    const error = errors.unauthorized('Open the review page of this drop, or send a credential that may see it.')
-    const body = Buffer.from(JSON.stringify(error.toBody()))
-    const headers = [
-      'content-type',
-      'application/json',
-      'cache-control',
-      'no-store',
-      'x-content-type-options',
-      'nosniff',
-    ]
-    exchange.send(401, [...headers, 'content-length', String(body.length)], body)
+    const opened =
+      sealed === undefined ? 'unseen' : streams.open(exchange, watchedBy(host, sealed, query.get('preview')))
+    if (opened !== 'open') refuse(exchange, opened)
   }
 
   return {
@@ -84,14 +74,35 @@ export function createWatching(deps: WatchingDependencies): Watching {
       const mayHear = drop.viewer !== undefined || drop.isMember === true
       const { previewName: name, route } = drop
       if (name === undefined || !mayHear || exchange.full === undefined) return false
-      if (exchange.target !== DROP_EVENTS_PATH) return false
+      if (exchange.target !== LIVE_EVENTS_PATH) return false
       const { host } = route
-      return streams.open(exchange.full, {
-        host,
-        version: () => siteAt(host)?.names?.find(([own]) => own === name)?.[1],
-      })
+      const version = (): number | undefined => siteAt(host)?.names?.find(([own]) => own === name)?.[1]
+      const opened = streams.open(exchange.full, { host, isReview: false, version })
+      if (opened === 'full') refuse(exchange, opened)
+      return opened !== 'unseen'
     },
   }
+}
+
+/** A worker that has no room has it when tabs are closed. */
+const RETRY_SECONDS = 30
+const REFUSAL: HeaderList = [
+  'content-type',
+  'application/json',
+  'cache-control',
+  'no-store',
+  'x-content-type-options',
+  'nosniff',
+]
+
+function refuse(exchange: Exchange, why: Exclude<Opened, 'open'>): void {
+  const error =
+    why === 'full'
+      ? errors.rateLimited(RETRY_SECONDS, 'Too many pages that follow drops are open. Close some, or try again later.')
+      : errors.unauthorized('Open the review page of this drop, or send a credential that may see it.')
+  const body = Buffer.from(JSON.stringify(error.toBody()))
+  const own = [...Object.entries(error.headers).flat(), 'content-length', String(body.length)]
+  exchange.send(error.status, [...REFUSAL, ...own], body)
 }
 
 /** Undefined where there is nothing to see, or not for them. */

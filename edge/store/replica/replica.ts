@@ -19,6 +19,8 @@ export interface Progress {
 }
 
 export type Kind = StreamMessage['kind']
+/** What is kept by its name beside the routes. */
+type StoredKind = Exclude<Kind, 'route' | 'threads'>
 
 /** One thing that changed; without a name: anything of any kind may have. */
 export interface Change {
@@ -77,8 +79,8 @@ export interface Replica {
   route(host: string): ServedRoute | undefined
   /** The manifest of a version that the host's site retains. */
   manifestOf(host: string, versionNumber: number): string | undefined
-  value(kind: Exclude<Kind, 'route'>, name: string): string | undefined
-  entries(kind: Exclude<Kind, 'route'>): Iterable<{ readonly name: string; readonly value: string }>
+  value(kind: StoredKind, name: string): string | undefined
+  entries(kind: StoredKind): Iterable<{ readonly name: string; readonly value: string }>
   hosts(): Iterable<string>
   /** Undefined until a whole snapshot has been applied once: until then "not found" is not known. */
   snapshotEpoch(): string | undefined
@@ -170,7 +172,7 @@ export function createReplica(storage: ReplicaStorage, options: { readOnly: bool
   }
 }
 
-function tableOf(storage: ReplicaStorage, kind: Exclude<Kind, 'route'>): Table<string> {
+function tableOf(storage: ReplicaStorage, kind: StoredKind): Table<string> {
   switch (kind) {
     case 'certificate':
       return storage.certificates
@@ -234,7 +236,11 @@ function write(storage: ReplicaStorage, entry: Entry, oldest: number): Outcome {
     }
     routes.put(name, toStored(entry.record))
     if (unsure.get(name) !== undefined) unsure.remove(name)
-  } else if (entry.value === '') tableOf(storage, kind).remove(name)
+    return 'taken'
+  }
+  // News for open tabs: workers are told, and nothing is kept.
+  if (kind === 'threads') return 'taken'
+  if (entry.value === '') tableOf(storage, kind).remove(name)
   else tableOf(storage, kind).put(name, entry.value)
   return 'taken'
 }

@@ -4,11 +4,12 @@ import { expect, test } from 'vitest'
 import type { FullExchange } from '../../../edge/context.ts'
 import { createLiveStreams } from '../../../edge/store/live/live-streams.ts'
 
-function tab(lastEventId?: string) {
+function tab(lastEventId?: string, ip = '192.0.2.1') {
   let source: Readable | undefined
   let text = ''
   let isOver = false
   const exchange = {
+    ip,
     header: (name: string) => (name === 'last-event-id' ? lastEventId : undefined),
     relay(_status: number, _headers: readonly string[], stream: Readable) {
       source = stream
@@ -24,7 +25,7 @@ test('a tab hears the version, each newer one once, and nothing of other hosts',
   const streams = createLiveStreams(() => 0.5)
   let version: number | undefined = 3
   const one = tab()
-  expect(streams.open(one.exchange, { host: 'a', version: () => version })).toBe(true)
+  expect(streams.open(one.exchange, { host: 'a', isReview: true, version: () => version })).toBe('open')
   streams.changed(['b'])
   streams.changed(['a'])
   version = 4
@@ -42,7 +43,7 @@ test('a tab that knows the version is not told again; each comes back at a time 
   let count = 0
   const streams = createLiveStreams(() => (count++ % 10) / 10)
   const tabs = Array.from({ length: 5 }, () => tab('7'))
-  for (const { exchange } of tabs) streams.open(exchange, { host: 'a', version: () => 7 })
+  for (const { exchange } of tabs) streams.open(exchange, { host: 'a', isReview: true, version: () => 7 })
   await moment()
   expect(tabs.map((each) => each.text())).toEqual(
     [1000, 1500, 2000, 2500, 3000].map((retry) => `retry: ${retry}\n: resumed\n\n`),
@@ -57,5 +58,31 @@ test('a tab that knows the version is not told again; each comes back at a time 
 
 test('who may not see the drop gets no stream', () => {
   const streams = createLiveStreams()
-  expect(streams.open(tab().exchange, { host: 'a', version: () => undefined })).toBe(false)
+  expect(streams.open(tab().exchange, { host: 'a', isReview: true, version: () => undefined })).toBe('unseen')
+})
+
+test('those who review hear that something was said, and a tab of a preview does not', async () => {
+  const streams = createLiveStreams(() => 0)
+  const [reviewer, reader] = [tab('7'), tab('7')]
+  streams.open(reviewer.exchange, { host: 'a', isReview: true, version: () => 7 })
+  streams.open(reader.exchange, { host: 'a', isReview: false, version: () => 7 })
+  streams.said(['a', 'b'])
+  await moment()
+  expect(reviewer.text()).toBe('retry: 1000\n: resumed\n\nevent: threads\ndata: {}\n\n')
+  expect(reader.text()).toBe('retry: 1000\n: resumed\n\n')
+})
+
+test('a network has its share, and gets it back when its tabs are closed', async () => {
+  const streams = createLiveStreams()
+  const watched = { host: 'a', isReview: true, version: () => 7 }
+  const tabs = Array.from({ length: 2000 }, () => tab())
+  for (const { exchange } of tabs) expect(streams.open(exchange, watched)).toBe('open')
+  expect(streams.open(tab().exchange, watched)).toBe('full')
+  expect(streams.open(tab(undefined, '198.51.100.1').exchange, watched)).toBe('open')
+  tabs[0]!.leave()
+  await moment()
+  expect(streams.open(tab().exchange, watched)).toBe('open')
+  streams.end()
+  await moment()
+  expect(streams.size()).toBe(0)
 })

@@ -33,6 +33,7 @@ const MOST_CONTEXT = 500
 /** Messages of the frame that are read in a second; a flood of them is not. */
 const MOST_HEARD = 40
 const HERE_MS = 15_000
+const SAID_SPREAD_MS = 700
 
 function say(text: string): void {
   status.textContent = text
@@ -197,6 +198,8 @@ function listen(): void {
     void show(page)
     void refreshList()
   })
+  // Many tabs hear it at the same moment: they do not ask at the same moment.
+  events.addEventListener('threads', () => setTimeout(() => void here(), Math.random() * SAID_SPREAD_MS))
 }
 
 async function here(): Promise<void> {

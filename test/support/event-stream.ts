@@ -1,0 +1,47 @@
+/** A tab that listens: server-sent events over HTTP/1.1, as they come. */
+import https from 'node:https'
+import type { Stack } from './stack.ts'
+
+export interface EventStream {
+  readonly status: number
+  /** Resolves with the text so far once it holds this. */
+  until(text: string): Promise<string>
+  close(): void
+}
+
+/** `hostname`: that of a drop; the service's own where it is left out. */
+export function listenTo(
+  { baseUrl, ca }: Pick<Stack, 'baseUrl' | 'ca'>,
+  path: string,
+  headers: Readonly<Record<string, string>>,
+  hostname = new URL(baseUrl).hostname,
+): Promise<EventStream> {
+  return new Promise((resolve, reject) => {
+    const { port } = new URL(baseUrl)
+    const options = { host: '127.0.0.1', servername: hostname, port, path, ca, agent: false } as const
+    const request = https.get({ ...options, headers: { host: `${hostname}:${port}`, ...headers } }, (answer) => {
+      let seen = ''
+      const waiting = new Set<() => void>()
+      answer.setEncoding('utf8').on('data', (piece: string) => {
+        seen += piece
+        for (const look of waiting) look()
+      })
+      answer.on('error', () => {})
+      resolve({
+        status: answer.statusCode ?? 0,
+        close: () => request.destroy(),
+        until: (text) =>
+          new Promise((found) => {
+            const look = (): void => {
+              if (!seen.includes(text)) return
+              waiting.delete(look)
+              found(seen)
+            }
+            waiting.add(look)
+            look()
+          }),
+      })
+    })
+    request.on('error', reject)
+  })
+}
