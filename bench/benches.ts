@@ -144,6 +144,18 @@ export const benches = {
     uses: [],
     hasResults: true,
   },
+  search: {
+    asks: 'Search over 10,000 drops of one organisation, beside as many of another',
+    lasts: '1 minute',
+    options: {
+      drops: { ...count(10_000, 1_000_000), about: 'drops of each organisation' },
+      rounds: { ...count(100, 10_000), about: 'answers to each question' },
+    },
+    quick: ['--drops', '500', '--rounds', '5'],
+    needs: [],
+    uses: [],
+    hasResults: true,
+  },
   mcp: {
     asks: 'What an assistant pays: tokens of tools/list and of twelve tasks',
     lasts: 'half a minute',
@@ -194,4 +206,5 @@ export const IN_ORDER = [
   'publish',
   'mixed',
   'streams',
+  'search',
 ] as const satisfies readonly BenchName[]

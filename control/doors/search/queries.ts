@@ -3,65 +3,101 @@ import type { Sql } from '../../ground/database/sql.ts'
 export interface WordsDue {
   readonly site_id: string
   readonly turn: string
-  readonly version_id: string | null
-  readonly manifest_hash: string | null
+  /** What visitors get of it; undefined where there is nothing, or no owner. */
+  readonly live: LiveContent | undefined
+}
+
+export interface LiveContent {
+  readonly org_id: string
+  readonly version_id: string
+  readonly manifest_hash: string
 }
 
 /** Takes the next drop whose words are due, for some time: should this reader die, another one takes it then. */
 export async function takeDue(sql: Sql, forSeconds: number): Promise<WordsDue | undefined> {
-  const [due] = await sql<WordsDue[]>`
+  const [due] = await sql<({ site_id: string; turn: string } & { [Fact in keyof LiveContent]: string | null })[]>`
     with next as (
       select site_id from site_words_due where not_before <= now() order by not_before limit 1 for update skip locked),
     taken as (
       update site_words_due d set not_before = now() + make_interval(secs => ${forSeconds}) from next where d.site_id = next.site_id
       returning d.site_id, d.turn::text as turn)
-    select taken.site_id, taken.turn, v.id as version_id, v.manifest_hash
+    select taken.site_id, taken.turn, s.org_id, v.id as version_id, v.manifest_hash
     from taken left join sites s on s.id = taken.site_id and s.deleted_at is null and s.org_id is not null
       left join versions v on v.id = s.live_version_id`
-  return due
+  if (!due) return undefined
+  const { site_id, turn, org_id, version_id, manifest_hash } = due
+  const isLive = org_id !== null && version_id !== null && manifest_hash !== null
+  return { site_id, turn, live: isLive ? { org_id, version_id, manifest_hash } : undefined }
 }
 
-/** Only while that version is live: an older reader never replaces what a newer one has written. */
-export async function writeWords(sql: Sql, { site_id, version_id }: WordsDue, words: readonly string[]): Promise<void> {
+/**
+ * Writes what a drop is found by, each with the mark of its organisation; only while that version is live and that organisation's: an older reader never replaces
+ * what a newer one has written.
+ */
+export async function writeWords(
+  sql: Sql,
+  siteId: string,
+  { org_id, version_id }: LiveContent,
+  words: readonly string[],
+): Promise<void> {
   await sql`
-    insert into site_words (site_id, version_id, words)
-    select s.id, s.live_version_id, array_to_tsvector(${words as string[]}::text[]) from sites s
-    where s.id = ${site_id} and s.live_version_id = ${version_id} and s.deleted_at is null
-    on conflict (site_id) do update set version_id = excluded.version_id, words = excluded.words`
+    insert into site_words (site_id, version_id, words, is_marked)
+    select s.id, s.live_version_id, array_to_tsvector(${words as string[]}::text[]), true from sites s
+    where s.id = ${siteId} and s.live_version_id = ${version_id} and s.org_id = ${org_id} and s.deleted_at is null
+    on conflict (site_id) do update set version_id = excluded.version_id, words = excluded.words, is_marked = true`
 }
 
 /** Done with it, unless it has changed meanwhile. */
-export async function forgetDue(sql: Sql, { site_id, turn }: WordsDue): Promise<void> {
+export async function forgetDue(sql: Sql, { site_id, turn }: Pick<WordsDue, 'site_id' | 'turn'>): Promise<void> {
   await sql`delete from site_words_due where site_id = ${site_id} and turn = ${turn}::bigint`
+}
+
+interface Asked {
+  readonly orgId: string
+  /** The drops that a credential is for; undefined: all. */
+  readonly among: readonly string[] | undefined
+  /** Undefined where there is no word in it: then content is not looked at. */
+  readonly question: string | undefined
+  readonly patterns: readonly string[]
+  readonly most: number
 }
 
 /**
  * Ids of an organisation's drops that have all words of a question in their content, or all its parts in their names; those
- * found by their names first, then what was published last. `among`: the drops that a credential is for.
+ * found by their names first, then what was published last. Each part ends when it has found enough: of what many drops
+ * say, the latest are read, and of what few say, those that the index names.
  */
-export async function findByWords(
-  sql: Sql,
-  {
-    orgId,
-    among,
-    question,
-    patterns,
-    most,
-  }: {
-    orgId: string
-    among: readonly string[] | undefined
-    question: string | undefined
-    patterns: readonly string[]
-    most: number
-  },
-): Promise<string[]> {
+export async function findByWords(sql: Sql, asked: Asked): Promise<string[]> {
+  const ids = await idsOf(namedQuery(sql, asked))
+  const missing = asked.most - ids.length
+  if (missing === 0 || asked.question === undefined) return ids
+  const question = { ...asked, question: asked.question, most: missing, without: ids }
+  return [...ids, ...(await idsOf(contentQuery(sql, question)))]
+}
+
+async function idsOf(query: Promise<readonly { id: string }[]>): Promise<string[]> {
+  return (await query).map(({ id }) => id)
+}
+
+function namedQuery(sql: Sql, asked: Asked) {
+  return sql<{ id: string }[]>`
+    select s.id from sites s where ${ofOrganisation(sql, asked)} and ${isNamed(sql, asked)}
+    order by s.published_at desc nulls last, s.id limit ${asked.most}`
+}
+
+/** `without`: those that are found by their names. Their ids stand here, because how rare a name is Postgres guesses wrong. */
+function contentQuery(sql: Sql, asked: Asked & { readonly question: string; readonly without: readonly string[] }) {
+  return sql<{ id: string }[]>`
+    select s.id from sites s join site_words w on w.site_id = s.id
+    where ${ofOrganisation(sql, asked)} and w.words @@ ${asked.question}::tsquery and s.id <> all (${asked.without as string[]})
+    order by s.published_at desc nulls last, s.id limit ${asked.most}`
+}
+
+function ofOrganisation(sql: Sql, { orgId, among }: Asked) {
   const reached = among === undefined ? sql`` : sql`and s.id = any(${among as string[]})`
-  const named = sql`lower(s.slug || ' ' || s.name || ' ' || s.title) like all (${patterns as string[]}::text[])`
-  // Without a word in the question there is nothing to look for in the content.
-  const inContent = sql`select site_id from site_words where words @@ ${question ?? ''}::tsquery`
-  const rows = await sql<{ id: string }[]>`
-    select s.id from sites s left join (${inContent}) w on w.site_id = s.id
-    where s.org_id = ${orgId} and s.deleted_at is null ${reached} and (w.site_id is not null or ${named})
-    order by case when ${named} then 0 else 1 end, s.published_at desc nulls last, s.id limit ${most}`
-  return rows.map(({ id }) => id)
+  return sql`s.org_id = ${orgId} and s.deleted_at is null ${reached}`
+}
+
+function isNamed(sql: Sql, { patterns }: Asked) {
+  return sql`(lower(s.slug || ' ' || s.name || ' ' || s.title) like all (${patterns as string[]}::text[]))`
 }

@@ -7,7 +7,7 @@ import type { Publishing } from '../../drops/publishing/contract.ts'
 import type { ApiSite } from '../../drops/sites/schemas.ts'
 import type { Sites } from '../../drops/sites/sites.ts'
 import { questionOf } from '../../drops/publishing/analysis/words.ts'
-import { patternsOf } from './rules.ts'
+import { markedWords, markOf, patternsOf } from './rules.ts'
 import * as queries from './queries.ts'
 
 /** What a person looks through; more words find fewer. */
@@ -36,7 +36,10 @@ export interface SearchDependencies {
 
 export function createSearch({ sql, log, sites, publishing }: SearchDependencies): Search {
   async function readWords(due: queries.WordsDue): Promise<void> {
-    if (due.manifest_hash !== null) await queries.writeWords(sql, due, await publishing.wordsOf(due.manifest_hash))
+    if (due.live) {
+      const words = await publishing.wordsOf(due.live.manifest_hash)
+      await queries.writeWords(sql, due.site_id, due.live, markedWords(words, markOf(due.live.org_id)))
+    }
     await queries.forgetDue(sql, due)
   }
 
@@ -49,7 +52,7 @@ export function createSearch({ sql, log, sites, publishing }: SearchDependencies
       const ids = await queries.findByWords(sql, {
         orgId: actor.orgId,
         among: actor.reach.sites,
-        question: questionOf(question),
+        question: questionOf(question, markOf(actor.orgId)),
         patterns,
         most: MAX_FOUND,
       })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { planWords, textOfPage } from '../../../control/drops/publishing/analysis/page-words.ts'
 import { MAX_WORDS, questionOf, wordsOf } from '../../../control/drops/publishing/analysis/words.ts'
-import { patternsOf } from '../../../control/doors/search/rules.ts'
+import { markedWords, markOf, MAX_WORDS_BYTES, patternsOf } from '../../../control/doors/search/rules.ts'
 import { manifestOf } from '../../support/manifests.ts'
 
 test.each<[string, string[]]>([
@@ -53,6 +53,29 @@ test('every word that a question asks for is one that its own text is found by',
 test('parts of names are looked for as they are written', () => {
   expect(patternsOf('  50%  My_Page \\ ')).toEqual(['%50\\%%', '%my\\_page%', '%\\\\%'])
   expect(patternsOf('   ')).toEqual([])
+})
+
+test('a question has so many parts and no more', () => {
+  const words = Array.from({ length: 20 }, (_, number) => `w${number}`)
+  expect(patternsOf(words.join(' '))).toEqual(words.slice(0, 12).map((word) => `%${word}%`))
+  expect(patternsOf('A\tB\nC')).toEqual(['%a%', '%b%', '%c%'])
+})
+
+test('every word of a question has the mark of its organisation before it', () => {
+  expect(questionOf('Quarterly 東京都庁', '1f2e3d4c')).toBe(
+    "'1f2e3d4cquarterly':* & '1f2e3d4c東京都':* & '1f2e3d4c京都庁':*",
+  )
+  // The migration that marked what was there calculates the same.
+  expect(markOf('org_a')).toBe('671b8040')
+  expect(markOf('org_b')).not.toBe(markOf('org_a'))
+})
+
+test('words are stored with their mark, up to what Postgres takes', () => {
+  expect(markedWords(['one', '東京'], 'ab')).toEqual(['abone', 'ab東京'])
+  expect(markedWords([], 'ab')).toEqual([])
+  const fits = Array.from({ length: MAX_WORDS_BYTES / 50 }, () => 'é'.repeat(24))
+  expect(markedWords(fits, 'ab')).toHaveLength(fits.length)
+  expect(markedWords([...fits, 'x'], 'ab')).toHaveLength(fits.length)
 })
 
 test.each([

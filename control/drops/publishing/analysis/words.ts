@@ -48,14 +48,14 @@ export function wordsOf(text: string): Set<string> {
 
 /**
  * A question as Postgres takes it: every word must be there, or begin one that is. Undefined where there is no word in it.
- * Letters and digits alone come through, so that nothing has to be escaped.
+ * Letters and digits alone come through, so that nothing has to be escaped. `mark`: what stands before every word.
  */
-export function questionOf(text: string): string | undefined {
+export function questionOf(text: string, mark = ''): string | undefined {
   const terms: string[] = []
   for (const { run, isUnspaced } of runsOf(text)) {
     if (terms.length >= MAX_QUESTION_WORDS) break
-    if (!isUnspaced) terms.push(`'${run.slice(0, MAX_WORD_CHARS)}':*`)
-    else for (const part of partsOf([...run])) terms.push(`'${part}':*`)
+    if (!isUnspaced) terms.push(`'${mark}${run.slice(0, MAX_WORD_CHARS)}':*`)
+    else for (const part of partsOf([...run])) terms.push(`'${mark}${part}':*`)
   }
   return terms.length === 0 ? undefined : terms.slice(0, MAX_QUESTION_WORDS).join(' & ')
 }
