@@ -105,6 +105,8 @@ export interface Snippets {
   readonly key: string
   readonly head: Buffer
   readonly body: Buffer
+  /** Stands at the end of the head too, of pages that name no picture of themselves. */
+  readonly card?: Buffer | undefined
   /** Stand around the outermost `<frameset>` of a page that has one in place of a body; undefined without a badge. */
   readonly frames?: { readonly open: Buffer; readonly close: Buffer } | undefined
   /** What a page's own Content-Security-Policy must additionally allow. */

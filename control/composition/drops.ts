@@ -15,6 +15,7 @@ import { createPublishing } from '../drops/publishing/publishing.ts'
 import { createContentUploads, type ContentUploads } from '../drops/sites/uploads/content-uploads/content-uploads.ts'
 import { createKeptFiles, type SiteKeptFiles } from '../drops/sites/kept/kept-files.ts'
 import { createPreviews, type Previews } from '../drops/sites/kept/previews.ts'
+import { createCards, type Cards } from '../drops/sites/settings/cards.ts'
 import { createRefreshRoutes, type RefreshRoutes } from '../drops/sites/routing.ts'
 import { createSites, type Sites } from '../drops/sites/sites.ts'
 import { createUploads, type Uploads } from '../drops/sites/uploads/uploads.ts'
@@ -44,6 +45,7 @@ export interface Drops {
   readonly routing: Routing
   readonly refreshRoutes: RefreshRoutes
   readonly sites: Sites
+  readonly cards: Cards
   readonly versions: Versions
   readonly keptFiles: SiteKeptFiles
   readonly previews: Previews
@@ -101,8 +103,9 @@ export function composeDrops(ground: Ground): Drops {
     config,
     edgesReadKept: () => routing.everyEdgeReads(READS_KEPT_FILES),
   })
-  const sites = createSites({ sql, clock, routing, refreshRoutes, keptFiles, enqueueMail, config })
-  const versions = createVersions({ ...ground, routing, refreshRoutes, keptFiles, publishing, sites })
+  const cards = createCards({ sql, clock, log, routing, refreshRoutes, publishing, config })
+  const sites = createSites({ sql, clock, routing, refreshRoutes, keptFiles, cards, enqueueMail, config })
+  const versions = createVersions({ ...ground, routing, refreshRoutes, keptFiles, cards, publishing, sites })
   const previews = createPreviews({ sql, clock, routing, refreshRoutes, sites, versions, config })
   const trust = createTrust({ ...ground, routing, refreshRoutes })
   const inspector = createInspector({ log })
@@ -113,6 +116,7 @@ export function composeDrops(ground: Ground): Drops {
     routing,
     refreshRoutes,
     sites,
+    cards,
     versions,
     keptFiles,
     previews,

@@ -40,6 +40,7 @@ export function composeJobs(services: Services, records: JobRecords): Jobs[] {
   const provider: Job[] = providerSignIn
     ? [{ name: 'provider', run: (stopping) => providerSignIn.recheck(stopping) }]
     : []
+  const cards: Job = { name: 'cards', run: (stopping) => services.cards.drawDue(stopping) }
   const words: Job = { name: 'words', run: (stopping) => services.search.readDue(stopping) }
   return [
     createJobs({ jobs: sweeps(services, records), intervalMs, log, records }),
@@ -50,7 +51,7 @@ export function composeJobs(services: Services, records: JobRecords): Jobs[] {
     // Visitors wait for what is not compressed yet.
     createJobs({ jobs: [compression], intervalMs: Math.min(intervalMs, MAX_COMPRESSION_INTERVAL_MS), log, records }),
     // Takes as long as there is something to compress harder.
-    createJobs({ jobs: [refinement], intervalMs, log, records }),
+    createJobs({ jobs: [refinement, cards], intervalMs, log, records }),
     // Takes as long as there is content to copy.
     ...(config.backupTo === undefined ? [] : [createJobs({ jobs: [backup], intervalMs, log, records })]),
     // Short, and looked at by people.

@@ -184,11 +184,12 @@ function shownAt(record: ServedSite, label: string, secrets: Pick<Secrets, 'sign
   }
 }
 
-/** A drop without a live version has previews all the same. */
+/** A drop without a live version has previews all the same. Its card is for its address alone. */
 function previewOf(record: ServedSite, shown: ShownVersion, manifest: string): Destination {
   const { versionNumber, isForMembers, previewName } = shown
   const state = record.state === 'reserved' ? 'live' : record.state
-  const route = { ...record, state, manifest, version_number: versionNumber } as const
+  const { card: _card, ...rest } = record
+  const route = { ...rest, state, manifest, version_number: versionNumber } as const
   const about = { isPreview: true, isForMembers, ...(previewName === undefined ? {} : { previewName }) }
   return { kind: 'site', drop: dropOf(route, about) }
 }

@@ -25,6 +25,8 @@ interface Look {
 }
 
 const FRAMESET = '<frameset'
+/** Whoever wrote a page with it has chosen a picture. */
+const OWN_PICTURE = 'og:image'
 
 /** Enough to find the end of the body in, when it was not looked for before. */
 const TAIL_BYTES = 4096
@@ -88,11 +90,13 @@ function piecesOf(size: number, edits: readonly Edit[]): Piece[] {
   return pieces.filter((piece) => lengthOf(piece) > 0)
 }
 
-function looksAt(size: number, injection: Injection | undefined, { markup }: Snippets): Look[] {
+function looksAt(size: number, injection: Injection | undefined, { markup, card }: Snippets): Look[] {
   if (injection) {
+    const heads = card === undefined ? [] : [{ start: 0, end: injection.head }]
     const quotes = policiesOf(injection).map(({ start }) => ({ start: Math.max(0, start - 1), end: start }))
     const { head, body } = injection
-    return body === null ? [...quotes, { start: head, end: Math.min(head + FRAMESET.length, size) }] : quotes
+    const frameset = { start: head, end: Math.min(head + FRAMESET.length, size) }
+    return [...quotes, ...heads, ...(body === null ? [frameset] : [])]
   }
   return markup === 'xhtml'
     ? [{ start: Math.max(0, size - TAIL_BYTES), end: size }]
@@ -109,12 +113,16 @@ function editsOf(
   if (!injection) return snippets.markup === 'xhtml' ? beforeBodyEnd(size, snippets, seen) : atEnd(size, snippets, seen)
   const { head, body } = injection
   const edits: Edit[] = [{ start: head, end: head, bytes: snippets.head }]
+  if (snippets.card && !seen[policiesOf(injection).length]?.includes(OWN_PICTURE))
+    edits.push({ start: head, end: head, bytes: snippets.card })
   const frames = body === null && isFrameset(seen.at(-1)) ? snippets.frames : undefined
   if (body !== null) edits.push({ start: body, end: body, bytes: snippets.body })
   if (frames)
     edits.push({ start: head, end: head, bytes: frames.open }, { start: size, end: size, bytes: frames.close })
   const needs = frames ? { ...snippets.csp, frameSrc: [...snippets.csp.frameSrc, 'data:'] } : snippets.csp
-  for (const [index, { policy, start, end }] of policiesOf(injection).entries()) {
+  // A card asks nothing of a policy, which then stays as it was written.
+  const policies = Object.values(needs).some((sources) => sources.length > 0) ? policiesOf(injection) : []
+  for (const [index, { policy, start, end }] of policies.entries()) {
     const value = attributeValue(extendPolicy(policy, needs), isQuote(seen[index]?.[0]))
     edits.push({ start, end, bytes: Buffer.from(value) })
   }

@@ -1,11 +1,13 @@
-/** What the edge adds to the pages of a drop: badge, analytics, consent banner. Made once per distinct settings. */
+/** What the edge adds to the pages of a drop: badge, analytics, consent banner, the address of its card. Made once per distinct settings. */
 import { createHash } from 'node:crypto'
 import path from 'node:path'
 import { LRUCache } from 'lru-cache'
 import type { Analytics } from '../../shared/contracts/analytics.ts'
+import { CARD_HEIGHT, CARD_WIDTH, cardTarget } from '../../shared/contracts/route-record.ts'
 import { escape } from '../../shared/pages/html.ts'
 import { HOUSE_LOOK, type Look } from '../../shared/pages/look.ts'
 import { readInlineScripts } from '../../shared/pages/inline-script.ts'
+import { addressOf } from '../../shared/settings/settings.ts'
 import type { Markup, ServedSite, Snippets } from '../context.ts'
 import { badgeCss, badgeFrames, badgeHtml } from './badge.ts'
 import { consentCall, consentCss } from './consent-banner.ts'
@@ -34,6 +36,8 @@ interface Settings {
   readonly badgeHost: string | undefined
   readonly trackers: readonly Tracker[]
   readonly hasBanner: boolean
+  /** Address of the card, or undefined. */
+  readonly card: string | undefined
   /** Equal settings have equal keys. */
   readonly key: string
 }
@@ -46,7 +50,15 @@ interface House {
   readonly badgeStyle: string
 }
 
-export function createSnippets({ baseUrl, look = HOUSE_LOOK }: { baseUrl: string; look?: Look }): SnippetSource {
+export function createSnippets({
+  baseUrl,
+  publicPort,
+  look = HOUSE_LOOK,
+}: {
+  baseUrl: string
+  publicPort?: number | undefined
+  look?: Look
+}): SnippetSource {
   const house: House = {
     baseUrl,
     name: look.name,
@@ -61,7 +73,7 @@ export function createSnippets({ baseUrl, look = HOUSE_LOOK }: { baseUrl: string
 
   function settingsOf(route: ServedSite): Settings {
     let settings = known.get(route)
-    if (!settings) known.set(route, (settings = readSettings(route)))
+    if (!settings) known.set(route, (settings = readSettings(route, publicPort)))
     return settings
   }
 
@@ -78,9 +90,9 @@ export function createSnippets({ baseUrl, look = HOUSE_LOOK }: { baseUrl: string
     framed: (markup) => ofFrame[markup],
     live: (markup) => ofPreview[markup],
     for(route, markup, acceptLanguage) {
-      if (!route.badge && route.analytics === null) return undefined
+      if (!route.badge && route.analytics === null && route.card === undefined) return undefined
       const settings = settingsOf(route)
-      if (settings.badgeHost === undefined && settings.trackers.length === 0 && !settings.hasBanner) return undefined
+      if (isEmpty(settings)) return undefined
       const language = settings.hasBanner ? languageOf(acceptLanguage) : 'en'
       const key = `${markup} ${language} ${settings.key}`
       let snippets = made.get(key)
@@ -90,14 +102,20 @@ export function createSnippets({ baseUrl, look = HOUSE_LOOK }: { baseUrl: string
   }
 }
 
-function readSettings({ badge, host, analytics }: ServedSite): Settings {
+function isEmpty({ badgeHost, trackers, hasBanner, card }: Settings): boolean {
+  return badgeHost === undefined && trackers.length === 0 && !hasBanner && card === undefined
+}
+
+function readSettings({ badge, host, analytics, card }: ServedSite, publicPort: number | undefined): Settings {
   const trackers = trackersOf(analytics ?? {})
   const badgeHost = badge ? host : undefined
+  const picture = card && addressOf({ publicPort }, host) + cardTarget(card[0])
   return {
     badgeHost,
     trackers,
     hasBanner: needsBanner(analytics, trackers),
-    key: JSON.stringify([badgeHost, analytics]),
+    card: picture,
+    key: JSON.stringify([badgeHost, analytics, picture]),
   }
 }
 
@@ -123,11 +141,14 @@ function makeSnippets(settings: Settings, markup: Markup, language: Language, ho
   const body = badge === '' ? '' : badge + element('style', badgeStyle)
   const frames = badge === '' || markup === 'xhtml' ? undefined : badgeFrames(badge, badgeStyle, name)
   const csp = needsOf(settings.trackers)
+  const card = settings.card === undefined ? '' : cardMarkup(settings.card, markup)
+  const parts = [head, body, frames?.open, frames?.close, ...(card === '' ? [] : [card])]
   return {
     markup,
-    key: createHash('sha256').update([head, body, frames?.open, frames?.close].join('\n')).digest('hex').slice(0, 12),
+    key: createHash('sha256').update(parts.join('\n')).digest('hex').slice(0, 12),
     head: Buffer.from(head),
     body: Buffer.from(body),
+    card: card === '' ? undefined : Buffer.from(card),
     frames: frames && { open: Buffer.from(frames.open), close: Buffer.from(frames.close) },
     csp: {
       ...csp,
@@ -136,6 +157,17 @@ function makeSnippets(settings: Settings, markup: Markup, language: Language, ho
     },
     variesByLanguage: settings.hasBanner,
   }
+}
+
+/** Open Graph, and the one word that networks with a name of their own for it want. */
+function cardMarkup(address: string, markup: Markup): string {
+  const end = markup === 'xhtml' ? '/>' : '>'
+  return [
+    `<meta property="og:image" content="${escape(address)}"${end}`,
+    `<meta property="og:image:width" content="${CARD_WIDTH}"${end}`,
+    `<meta property="og:image:height" content="${CARD_HEIGHT}"${end}`,
+    `<meta name="twitter:card" content="summary_large_image"${end}`,
+  ].join('')
 }
 
 const NO_NEEDS: CspNeeds = { scriptSrc: [], connectSrc: [], imgSrc: [], styleSrc: [], frameSrc: [] }

@@ -54,6 +54,8 @@ const siteRecord = z.strictObject({
   llms_txt: z.literal(false).optional(),
   /** What the owner does not want machines to do with the content; left out where all is allowed. */
   ai: z.enum(['no-training', 'none']).optional(),
+  /** The picture for where its address is shared: hash and size of a PNG. Left out where there is none. */
+  card: z.tuple([sha256Hex, z.int().positive()]).optional(),
 })
 
 /** A custom domain: serves the site of another host. */
@@ -75,6 +77,18 @@ export const routeRecordSchema = z.discriminatedUnion('kind', [
 
 export type RouteRecord = z.infer<typeof routeRecordSchema>
 export type SiteRoute = z.infer<typeof siteRecord>
+
+/** Where a drop's card is. It stands before whatever the drop has at that path. */
+export const CARD_PATH = '/.dropway/card.png'
+const CARD_NAME_CHARS = 12
+/** What networks ask for: 1.91 to 1. */
+export const CARD_WIDTH = 1200
+export const CARD_HEIGHT = 630
+
+/** Whoever keeps pictures by address asks again when the card is another one. */
+export function cardTarget(hash: string): string {
+  return `${CARD_PATH}?v=${hash.slice(0, CARD_NAME_CHARS)}`
+}
 
 export function encodeRouteRecord(record: RouteRecord): string {
   return JSON.stringify(record)

@@ -66,6 +66,7 @@ function versions({ onWork, makes }: { onWork?: () => void | Promise<void>; make
       end: notAskedFor,
       restore: notAskedFor,
     },
+    cards: { bringUpToDate: notAskedFor },
 
     publishing: {
       readManifest: notAskedFor,

@@ -49,7 +49,8 @@ export async function createBillingFixture({ configured = true } = {}) {
   })
   // Nothing is published here.
   const keptFiles = { refit: async () => {}, endNextDue: async () => undefined, countDue: async () => 0 }
-  const sites = createSites({ sql, clock, routing, refreshRoutes, keptFiles, enqueueMail, config })
+  const cards = { bringUpToDate: async () => {} }
+  const sites = createSites({ sql, clock, routing, refreshRoutes, keptFiles, cards, enqueueMail, config })
   const domains = { stop: async () => [], resume: async () => {} }
   const lifecycle = createLifecycle({
     sql,

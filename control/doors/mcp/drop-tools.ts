@@ -194,6 +194,7 @@ const settings = defineTool({
     keep_old_files_days: z.int().min(0).max(365).nullable().optional(),
     llms_txt: z.boolean().optional(),
     ai: z.enum(aiUses).optional(),
+    card: z.boolean().optional(),
   },
   async run(args, call) {
     const { id: name, title, password, stays_live: staysLive, viewers, invite, guest_link, confirm, ...rest } = args

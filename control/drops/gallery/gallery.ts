@@ -1,5 +1,6 @@
 /** The public gallery: drops whose owners want to be seen. */
 import { SECOND_MS, type Clock } from '../../../shared/running/clock.ts'
+import { cardTarget } from '../../../shared/contracts/route-record.ts'
 import { siteHost } from '../../../shared/http/hosts.ts'
 import { addressOf } from '../../../shared/settings/settings.ts'
 import type { ControlConfig } from '../../ground/config.ts'
@@ -12,6 +13,8 @@ export interface GalleryEntry {
   readonly url: string
   readonly views: number
   readonly published_at: string
+  /** Where its card is; null while there is none. */
+  readonly card_url: string | null
 }
 
 export type GalleryOrder = 'newest' | 'popular'
@@ -36,14 +39,17 @@ export function createGallery({
 }): Gallery {
   const cached = new Map<GalleryOrder, { at: number; entries: readonly GalleryEntry[] }>()
 
+  const addressAt = (slug: string): string => addressOf(config, siteHost(slug, config.sitesDomain))
+
   async function load(order: GalleryOrder): Promise<readonly GalleryEntry[]> {
     const rows = await listGallery(sql, order, SIZE, new Date(clock.now()))
     return rows.map((row) => ({
       slug: row.slug,
       title: row.title || row.name || row.slug,
-      url: addressOf(config, siteHost(row.slug, config.sitesDomain)),
+      url: addressAt(row.slug),
       views: row.views,
       published_at: row.published_at.toISOString(),
+      card_url: row.card_hash === null ? null : addressAt(row.slug) + cardTarget(row.card_hash),
     }))
   }
 

@@ -10,6 +10,7 @@ const entrySchema = z.object({
   url: described(z.string(), 'Its address.', 'https://my-page.dropway.example'),
   views: described(z.int(), 'How often it was seen.', 128),
   published_at: described(z.iso.datetime(), 'When content last went live.', '2026-11-15T09:00:00.000Z'),
+  card_url: described(z.string().nullable(), 'A picture of it with its title; null while there is none.', null),
 })
 
 export function galleryRoutes({

@@ -7,6 +7,7 @@ import type { StoredBlob } from '../../../shared/blobs/blob-store.ts'
 import type { Manifest } from '../../../shared/contracts/manifest.ts'
 import type { Anchor, FoundAnchor } from './comparison/anchors.ts'
 import type { TextChange, TextPair } from './comparison/compare-texts.ts'
+import type { CardText } from './analysis/card-picture.ts'
 import type { PageFile, PlaceAnswer, PlaceRequest } from './comparison/place-threads.ts'
 
 /** One for each code and target: what is wrong is told once, however many files have it. */
@@ -123,6 +124,8 @@ export interface Publishing {
   findAnchor(orgId: string, anchor: Anchor, file: PageFile): Promise<FoundAnchor | null>
   /** What the pages of a version are found by (analysis/words.ts), read in a thread; nothing of what takes too long. */
   wordsOf(manifestHash: string): Promise<readonly string[]>
+  /** The card of a drop (analysis/card-picture.ts), drawn in a thread and stored; undefined where it takes too long. */
+  drawCard(orgId: string, text: CardText): Promise<StoredBlob | undefined>
   /** Streamed zip: `<slug>/<path>` with the bytes as uploaded, what was said about it, and the metadata as JSON. */
   exportZip(
     sites: AsyncIterable<{ slug: string; manifest: Manifest; metadata: unknown; threads?: readonly unknown[] }>,

@@ -63,6 +63,7 @@ export function createPublishing(options: PublishingOptions): Publishing {
     placeAnchors: (orgId, requests) => threads.place(orgId, requests),
     findAnchor: (orgId, anchor, file) => threads.find(orgId, anchor, file),
     wordsOf: async (manifestHash) => threads.words(planWords(await manifests.read(manifestHash))),
+    drawCard: (orgId, text) => threads.card(orgId, text),
     exportZip: (sites) => exportZip(blobs, sites),
     collectGarbage: (limits) => collectGarbage({ blobs, scratchDir, ...limits }),
     close: () => threads.close(),

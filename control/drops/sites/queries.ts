@@ -1,16 +1,18 @@
 import type { PlanName } from '../../ground/terms/plans.ts'
 import type { WorkflowRun } from '../../ground/actor.ts'
+import type { StoredBlob } from '../../../shared/blobs/blob-store.ts'
 import { jsonb, one, type Sql } from '../../ground/database/sql.ts'
 import type { QueueRow } from '../../ground/watching/queue.ts'
 import type { VisibilityPolicy } from '../../people/organisations/rules.ts'
 import type { PublishReport } from './schemas.ts'
+import { CARD_DRAWING } from './rules.ts'
 import type { CappedSite, ClockColumns, HeldSlug, RetainedVersion, SiteFacts } from './rules.ts'
 
 const siteFacts = (sql: Sql) => sql`
   s.id, s.org_id, s.slug, s.name, s.title, s.password_hash, s.password_generation, s.keep_old_files_days, s.previews,
   s.threads_visible, s.thread_mails,
   s.served_manifest_hash, s.served_for, s.kept_files, s.kept_bytes, s.kept_until, s.kept_ends_at,
-  s.access_until, s.access_requests, s.admission_ms, s.llms_txt, s.ai, s.analytics, s.spa_fallback,
+  s.access_until, s.access_requests, s.admission_ms, s.llms_txt, s.ai, s.card, s.card_source, s.card_hash, s.card_size, s.analytics, s.spa_fallback,
   s.in_gallery, s.stays_live, s.live_version_id, s.next_version_number, s.expires_at, s.expired_at, s.clock_started_at, s.paused_at, s.taken_down_at,
   s.taken_down_reason, s.deleted_at, s.dns_target, s.created_at, s.updated_at, s.published_at,
   coalesce(o.plan, 'anonymous') as plan, coalesce(o.visibility_policy, 'open') as visibility_policy, u.email_verified_at is not null as owner_verified,
@@ -232,6 +234,7 @@ export type SiteChanges = Partial<
     | 'admission_ms'
     | 'llms_txt'
     | 'ai'
+    | 'card'
   >
 >
 
@@ -239,6 +242,43 @@ export async function updateSite(sql: Sql, siteId: string, changes: SiteChanges,
   const { analytics, ...columns } = changes
   const documents = analytics === undefined ? {} : { analytics: analytics === null ? null : sql.json(analytics) }
   await sql`update sites set ${sql({ ...columns, ...documents, updated_at: now })} where id = ${siteId}`
+}
+
+/** What a drawn card shows, and its blob; undefined where it could not be drawn. */
+export interface DrawnCard {
+  readonly source: string
+  readonly picture: StoredBlob | undefined
+}
+
+/**
+ * Gives a site its card, or takes it away. A blob that is no longer needed is collected a day later: an edge may not have
+ * heard of its successor yet.
+ */
+export async function setCard(
+  sql: Sql,
+  { id, card_hash }: Pick<SiteFacts, 'id' | 'card_hash'>,
+  card: DrawnCard | undefined,
+  now: Date,
+): Promise<void> {
+  const { hash = null, size = null } = card?.picture ?? {}
+  await sql`
+    update sites set card_source = ${card?.source ?? null}, card_hash = ${hash}, card_size = ${size} where id = ${id}`
+  if (card_hash !== null && card_hash !== hash)
+    await sql`update kept_blobs set ended_at = ${now} where site_id = ${id} and hash = ${card_hash}`
+  if (hash !== null)
+    await sql`
+      insert into kept_blobs (site_id, hash, size) values (${id}, ${hash}, 0)
+      on conflict (site_id, hash) do update set ended_at = null`
+}
+
+/** Sites that want a card and have none of what they show now; as rules.ts says it (`wantsCard`, `cardSource`). */
+export async function sitesWithoutCard(sql: Sql): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    select id from sites
+    where card and deleted_at is null and taken_down_at is null and live_version_id is not null and password_hash is null
+      and org_id is not null and card_source is distinct from concat_ws(E'\n', ${CARD_DRAWING}, title, name, slug)
+    limit 100`
+  return rows.map(({ id }) => id)
 }
 
 export async function markDeleted(sql: Sql, siteId: string, now: Date): Promise<void> {

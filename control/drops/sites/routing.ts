@@ -12,8 +12,17 @@ import { endKept } from './kept/kept-files.ts'
 import { listPreviews } from './kept/queries.ts'
 import { accessModeOf } from '../viewers/access.ts'
 import { endedAdmissions } from '../viewers/lists.ts'
-import { findSite, lockSite, retainedVersions, retireSlugs, setClock, slugsOf } from './queries.ts'
-import { clockOf, eventsOf, redirectRouteOf, siteRouteOf, sortSlugs, type Lifetimes, type SiteFacts } from './rules.ts'
+import { findSite, lockSite, retainedVersions, retireSlugs, setCard, setClock, slugsOf } from './queries.ts'
+import {
+  clockOf,
+  eventsOf,
+  redirectRouteOf,
+  siteRouteOf,
+  sortSlugs,
+  wantsCard,
+  type Lifetimes,
+  type SiteFacts,
+} from './rules.ts'
 
 /** Locks a site's custom domains, in one statement, and tells their routes; handed in by the domains capability. */
 export type LockDomainRoutes = (
@@ -59,6 +68,13 @@ export function createRefreshRoutes({
     return { ...site, served_manifest_hash: null, served_for: null }
   }
 
+  /** A card ends with the wish for it, and with the last moment that everyone may see the drop. */
+  async function endCardOf(tx: RoutingTransaction, site: SiteFacts): Promise<SiteFacts> {
+    if (site.card_hash === null || wantsCard(site)) return site
+    await setCard(tx, site, undefined, new Date(now()))
+    return { ...site, card_source: null, card_hash: null, card_size: null }
+  }
+
   /** Previews whose label and slug do not fit into one name have records of their own. */
   function shortenedPreviews(
     site: SiteFacts,
@@ -82,7 +98,7 @@ export function createRefreshRoutes({
       () => lockDomainRoutes(tx, siteId),
     )
     if (!found) return
-    const site = await endKeptOf(tx, await setClockOf(tx, found), told)
+    const site = await endCardOf(tx, await endKeptOf(tx, await setClockOf(tx, found), told))
     const isShared = accessModeOf(site) === 'viewers' && site.deleted_at === null
     const ended = isShared ? await endedAdmissions(tx, siteId, new Date(now())) : []
     const record = siteRouteOf(site, retained, sitesDomain, now(), { ended, named })

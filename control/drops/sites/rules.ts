@@ -43,6 +43,12 @@ export interface SiteFacts {
   llms_txt: boolean
   /** What its owner allows machines to do with it. */
   ai: AiUse
+  /** Its owner wants a picture for where its address is shared. */
+  card: boolean
+  /** What the drawn card shows (`cardSource`), and its blob; null where there is none. */
+  card_source: string | null
+  card_hash: string | null
+  card_size: number | null
   analytics: Analytics | null
   spa_fallback: boolean
   in_gallery: boolean
@@ -141,8 +147,30 @@ export function siteRouteOf(
     ...(site.previews === 'link' ? {} : { previews: site.previews }),
     ...(site.llms_txt ? {} : { llms_txt: false as const }),
     ...(site.ai === 'allow' ? {} : { ai: site.ai }),
+    ...cardOf(site),
     ...(named.length === 0 || isHidden ? {} : { names: named.map((each) => [each.name, each.version_number]) }),
   }
+}
+
+/** Another number where cards are drawn otherwise: all are drawn anew then. */
+export const CARD_DRAWING = '1'
+
+/** A card is for everyone: a drop that not everyone may see has none, nor one whose content was taken down. */
+export function wantsCard(site: SiteFacts): boolean {
+  const isShown = site.live_version_id !== null && site.deleted_at === null && site.taken_down_at === null
+  return site.card && site.org_id !== null && isShown && accessModeOf(site) === 'public'
+}
+
+/** What a card depends on. */
+export function cardSource({ title, name, slug }: Pick<SiteFacts, 'title' | 'name' | 'slug'>): string {
+  return [CARD_DRAWING, title, name, slug].join('\n')
+}
+
+/** One that shows what was there before is no card any more: its title may be what the owner wanted gone. */
+export function cardOf(site: SiteFacts): Pick<SiteRoute, 'card'> {
+  const { card_hash: hash, card_size: size } = site
+  if (hash === null || size === null || !wantsCard(site) || site.card_source !== cardSource(site)) return {}
+  return { card: [hash, size] }
 }
 
 /** What is kept of former versions is served beside the very manifest that it was put together with, and no other. */

@@ -44,6 +44,8 @@ const keptSchema = z.object({
 const LLMS_TXT_SAYS = 'Machines find a list of its pages at /llms.txt, where it has no such file of its own.'
 const AI_SAYS =
   'What machines may do with it: `allow` everything, `no-training` (Content-Signal: ai-train=no), `none` (ai-train=no, ai-input=no). Said in /robots.txt where it has none of its own.'
+const CARD_SAYS =
+  'A picture with its title is shown where its address is shared: pages without an og:image of their own name it, and nothing else of them changes. Never while not everyone may see the drop.'
 const NOTHING_KEPT_SAMPLE = { files: 0, bytes: 0, until: null }
 
 export const siteSchema = z
@@ -92,6 +94,8 @@ export const siteSchema = z
     ),
     llms_txt: described(z.boolean(), LLMS_TXT_SAYS, true),
     ai: described(z.enum(aiUses), AI_SAYS, 'allow'),
+    card: described(z.boolean(), CARD_SAYS, false),
+    card_url: described(z.string().nullable(), 'Where that picture is; null while there is none.', null),
     kept: described(keptSchema, 'Files of former versions that are reachable now.', NOTHING_KEPT_SAMPLE),
   })
   .meta({ id: 'Site' })
@@ -254,6 +258,7 @@ export const patchSiteSchema = z.strictObject({
   ).optional(),
   llms_txt: described(z.boolean(), LLMS_TXT_SAYS).optional(),
   ai: described(z.enum(aiUses), AI_SAYS).optional(),
+  card: described(z.boolean(), CARD_SAYS).optional(),
   access_mode: accessModeSchema.optional(),
   access_until: accessUntilSchema.optional(),
   expires_in: expiresInSchema.optional(),

@@ -17,6 +17,7 @@ import { eraseViewers } from '../viewers/lists.ts'
 import type { Routing } from '../../ground/routing/routing.ts'
 import { chooseStaying, pauseBeyondCap, requireChoosable, resumeFitting } from './settings/active-drops.ts'
 import { createReservations, type Reservations, type WantedSite } from './settings/reservation.ts'
+import type { Cards } from './settings/cards.ts'
 import { showSite } from './settings/show-site.ts'
 import { slugRefusal, takeWantedSlug } from './settings/slugs.ts'
 import { preparePassword, writePassword } from './settings/protection.ts'
@@ -45,6 +46,7 @@ export interface SitesDependencies {
     ControlConfig,
     'baseUrl' | 'sitesDomain' | 'publicPort' | 'anonymousLifetimeMs' | 'slugCooldownMs' | 'viewerAdmissionMs'
   >
+  cards: Pick<Cards, 'bringUpToDate'>
 }
 
 /** What an organisation uses, and what its plan allows. */
@@ -130,10 +132,6 @@ export function createSites(deps: SitesDependencies): Sites {
     await refreshRoutes(tx, site.id)
   }
 
-  async function refreshOwned(tx: RoutingTransaction, userId: string): Promise<void> {
-    for (const id of await queries.siteIdsOfOwner(tx, userId)) await refreshRoutes(tx, id)
-  }
-
   async function removeAll(tx: RoutingTransaction, orgId: string): Promise<void> {
     for (const site of await queries.listSites(tx, orgId)) await remove(tx, site)
   }
@@ -144,7 +142,9 @@ export function createSites(deps: SitesDependencies): Sites {
     requireOwn,
     lockOwn,
     remove,
-    refreshOwned,
+    async refreshOwned(tx, userId) {
+      for (const id of await queries.siteIdsOfOwner(tx, userId)) await refreshRoutes(tx, id)
+    },
     removeAll,
     pauseBeyondCap: (tx, orgId, plan) => pauseBeyondCap(tx, orgId, plan, now()),
     resumeFitting: (tx, orgId) => resumeFitting(refreshRoutes, tx, orgId, now()),
@@ -185,6 +185,7 @@ export function createSites(deps: SitesDependencies): Sites {
         })
       })
       const { pending } = await routing.propagate(changes)
+      await deps.cards.bringUpToDate({ id: siteId, card: patch.card ?? before.card })
       return { value: await reading.get(actor, siteId), pending }
     },
 
@@ -402,6 +403,7 @@ function columnsOf(site: SiteFacts, patch: SitePatch, mostAdmissionMs: number): 
     ...(patch.keep_old_files_days === undefined ? {} : { keep_old_files_days: patch.keep_old_files_days }),
     ...(patch.llms_txt === undefined ? {} : { llms_txt: patch.llms_txt }),
     ...(patch.ai === undefined ? {} : { ai: patch.ai }),
+    ...(patch.card === undefined ? {} : { card: patch.card }),
     ...(patch.access_requests === undefined ? {} : { access_requests: patch.access_requests }),
     ...(patch.viewer_admission === undefined
       ? {}

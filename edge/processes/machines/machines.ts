@@ -9,13 +9,15 @@
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts'
 import { addressOf } from '../../../shared/settings/settings.ts'
 import { isPage, type ManifestFile } from '../../../shared/contracts/manifest.ts'
+import type { SiteRoute } from '../../../shared/contracts/route-record.ts'
 import { encodePath } from '../../../shared/content/path-pattern.ts'
 import type { Drop, Exchange, Intent, SiteIndex } from '../../context.ts'
-import type { Representation } from '../../send/representation.ts'
+import { assetHeaders } from '../../rewrite/headers.ts'
+import { describeVariant, type Representation } from '../../send/representation.ts'
 import type { BlobCache } from '../../store/blob-cache.ts'
 import type { Sites } from '../../store/sites.ts'
 import { MAX_LISTED_PAGES } from './llms-txt.ts'
-import { LLMS_PATH, markdownBeside, ROBOTS_PATH, robotsTxt, shownPath } from './rules.ts'
+import { isCard, LLMS_PATH, markdownBeside, ROBOTS_PATH, robotsTxt, shownPath } from './rules.ts'
 import { createTexts, type WantedText } from './texts.ts'
 
 type Asset = Extract<Intent, { kind: 'asset' }>
@@ -52,6 +54,15 @@ export function createMachines({ blobs, cache, sites, publicPort }: MachinesDepe
     (path: string): string =>
       addressOf({ publicPort }, host) + encodePath(shownPath(path))
 
+  /** Control drew it when the drop was published; here it is a blob like any other. */
+  async function card(drop: Drop, [hash, size]: NonNullable<SiteRoute['card']>): Promise<Representation> {
+    const file: ManifestFile = { hash, size, type: 'image/png' }
+    const facts = { file, status: 200, custom: [], encoding: 'identity', snippets: undefined } as const
+    const headers = ['accept-ranges', 'bytes', ...assetHeaders({ ...drop, ...facts, hasMarkdown: false }).flat()]
+    const load = (): Promise<Buffer> => cache.load(hash, () => blobs.read(hash))
+    return describeVariant(headers, size, false, { bytes: () => cache.get(hash), load })
+  }
+
   return {
     async markdown(drop, asset, exchange) {
       const index = await indexOf(drop.route.manifest!)
@@ -65,6 +76,8 @@ export function createMachines({ blobs, cache, sites, publicPort }: MachinesDepe
         const text = robotsTxt(route.ai)
         return text === undefined ? undefined : texts.represent(drop, plainWanted(text), exchange)
       }
+      if (isCard(exchange.target))
+        return drop.isProtected || route.card === undefined ? undefined : card(drop, route.card)
       const { manifest } = route
       if (exchange.target !== LLMS_PATH || route.llms_txt === false || manifest === null) return undefined
       return indexOf(manifest).then((index) => {

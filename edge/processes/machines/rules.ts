@@ -1,5 +1,5 @@
 /** Decisions about what machines read. Pure. */
-import type { SiteRoute } from '../../../shared/contracts/route-record.ts'
+import { CARD_PATH, type SiteRoute } from '../../../shared/contracts/route-record.ts'
 import type { ManifestFile } from '../../../shared/contracts/manifest.ts'
 import type { Intent, SiteIndex } from '../../context.ts'
 
@@ -43,8 +43,14 @@ export function robotsTxt(ai: SiteRoute['ai']): string | undefined {
   return signal === undefined ? undefined : `User-agent: *\nContent-Signal: ${signal}\nAllow: /\n`
 }
 
+/** The picture of a drop, whatever stands behind its name in the address. */
+export function isCard(target: string): boolean {
+  return target.startsWith(CARD_PATH) && (target.length === CARD_PATH.length || target[CARD_PATH.length] === '?')
+}
+
 /** Nothing of the drop itself answers here: there is no such file, or its single page answers to every path. */
 export function isGenerated(target: string, intent: Intent, spaFallback: boolean): boolean {
+  if (isCard(target)) return true
   if (target !== LLMS_PATH && target !== ROBOTS_PATH) return false
   if (intent.kind === 'asset')
     return intent.status === 404 || (spaFallback && intent.path === 'index.html' && intent.file.injection !== undefined)

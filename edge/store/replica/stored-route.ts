@@ -46,6 +46,7 @@ type Head =
       names?: SiteRoute['names'] | null,
       llmsTxt?: SiteRoute['llms_txt'] | null,
       ai?: SiteRoute['ai'] | null,
+      card?: SiteRoute['card'] | null,
     ]
   | [revision: number, kind: 'preview', to: string, label: string]
   | [revision: number, kind: 'alias' | 'redirect', to: string]
@@ -86,6 +87,7 @@ export function fromStored(host: string, stored: Buffer): ServedRoute {
         ...(head[13] ? { names: head[13] } : {}),
         ...(head[14] === false ? { llms_txt: false } : {}),
         ...(head[15] ? { ai: head[15] } : {}),
+        ...(head[16] ? { card: head[16] } : {}),
       } satisfies ServedSite
     case 'none':
       return { v, host, revision, kind: 'none' }
@@ -128,6 +130,7 @@ function headOf(record: RouteRecord, versions: readonly Version[]): Head {
         record.names ?? null,
         record.llms_txt ?? null,
         record.ai ?? null,
+        record.card ?? null,
       ]
     case 'alias':
     case 'redirect':

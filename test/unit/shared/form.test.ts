@@ -115,6 +115,7 @@ const PARSED: Readonly<Record<string, string>> = {
   'rules.ts: URL.parse(text': 'at most 2000 characters are read',
   'send.ts: new URL(text': 'was read when the webhook was made',
   'send.ts: new URL(url': 'was read when the webhook was made',
+  'thumbnail.ts: new URL(url': 'an address of ours',
   'webhooks.ts: new URL(row.url': 'was read when the webhook was made',
   'webhooks.ts: new URL(url': 'at most 2000 characters, read before',
   'rules.ts: URL.parse(clientId': 'comes in a query or a form of 16 kB',

@@ -4,6 +4,8 @@ import { slugProblem } from '../../../shared/http/hosts.ts'
 import { randomSlug } from '../../../shared/values/readable-slug.ts'
 import { routeRecordSchema } from '../../../shared/contracts/route-record.ts'
 import {
+  cardOf,
+  cardSource,
   clockOf,
   closedRouteOf,
   pausedByEnd,
@@ -34,6 +36,10 @@ const live: SiteFacts = {
   thread_mails: 'hourly',
   llms_txt: true,
   ai: 'allow',
+  card: false,
+  card_source: null,
+  card_hash: null,
+  card_size: null,
   served_manifest_hash: null,
   served_for: null,
   kept_files: 0,
@@ -374,4 +380,32 @@ test.each([
 
 test('a random slug is always a slug that may be used', () => {
   for (let index = 0; index < 500; index++) expect(slugProblem(randomSlug())).toBeUndefined()
+})
+
+describe('a card', () => {
+  const drawn: SiteFacts = { ...live, title: 'Figures', card: true, card_hash: 'ab'.repeat(32), card_size: 900 }
+  const shown: SiteFacts = { ...drawn, card_source: cardSource(drawn) }
+
+  test('stands in the record of a drop that everyone may see', () => {
+    expect(cardOf(shown)).toEqual({ card: ['ab'.repeat(32), 900] })
+    expect(siteRouteOf(shown, [], 'dropway.test', NOW).card).toEqual(['ab'.repeat(32), 900])
+    expect(siteRouteOf(live, [], 'dropway.test', NOW)).not.toHaveProperty('card')
+  })
+
+  test.each<[string, Partial<SiteFacts>]>([
+    ['that is not wished', { card: false }],
+    ['that was not drawn', { card_hash: null }],
+    ['that could not be drawn', { card_hash: null, card_size: null }],
+    ['with the title before', { title: 'Other figures' }],
+    ['with the name before', { name: 'Other' }],
+    ['with the address before', { slug: 'quiet-otter' }],
+    ['of a drop with a password', { password_hash: '$scrypt$x' }],
+    ['of a drop for viewers', { password_hash: 'viewers' }],
+    ['of a drop without content', { live_version_id: null }],
+    ['of a drop that is gone', { deleted_at: at(-1) }],
+    ['of a drop that was taken down', { taken_down_at: at(-1) }],
+    ['of a drop without an owner', { org_id: null }],
+  ])('%s does not', (_what, change) => {
+    expect(cardOf({ ...shown, ...change })).toEqual({})
+  })
 })

@@ -9,6 +9,7 @@ import { ALLOW_SECRETS } from '../publish/received.ts'
 import { formAt, type PageForm } from '../parts/form-fields.ts'
 import { dropZone, pasteField, publishProgress, publishTerms } from '../parts/drop-zone.ts'
 import { listAddress, SORTS, type ListPage, type ListQuery, type Sort } from './list-order.ts'
+import { thumbnail, thumbnailSources } from '../parts/thumbnail.ts'
 import { countInWords, nameOf, shortAddress, stateTag, stateWords, timeAgo } from '../parts/words.ts'
 
 export interface ListedSite {
@@ -35,6 +36,7 @@ export function sitesPage(viewer: AccountViewer, list: SitesList): Omit<Page, 'f
     title: 'Drops',
     section: 'sites',
     scripts: ['publish'],
+    pictures: thumbnailSources(list.sites.map(({ site }) => site.card_url)),
     body: html`
       <div class="head">
         <div>
@@ -148,6 +150,7 @@ function row(site: ApiSite, recent: readonly number[], now: number): Html {
   return html`
     <tr>
       <th scope="row">
+        ${thumbnail(site.card_url)}
         <a href="/sites/${site.id}"><strong>${nameOf(site)}</strong></a><br>
         <a class="small soft" href="${site.url}">${shortAddress(site.url)}</a>
       </th>

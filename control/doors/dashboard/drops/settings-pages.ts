@@ -32,6 +32,7 @@ const CARDS: Readonly<Record<string, Card>> = {
       spa_fallback: form.has('spa_fallback'),
       gallery: form.has('gallery'),
       llms_txt: form.has('llms_txt'),
+      card: form.has('card'),
       ai: parse(z.enum(aiUses), form.get('ai')),
     }),
     done: () => 'saved',

@@ -116,6 +116,12 @@ function behaviour(form: PageForm, site: ApiSite): Html {
       checked: site.gallery,
     })}
     ${form.check({
+      name: 'card',
+      label: 'Draw a picture for where its address is shared',
+      hint: 'With its title, in Latin, Greek or Cyrillic letters, for pages without an og:image of their own. Only while everyone may see it.',
+      checked: site.card,
+    })}
+    ${form.check({
       name: 'llms_txt',
       label: 'List its pages for machines',
       hint: 'At /llms.txt, unless you publish a file of that name.',

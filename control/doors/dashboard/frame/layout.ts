@@ -64,6 +64,8 @@ export interface Page {
   readonly formTargets?: readonly string[]
   /** Origins that a frame of this page shows, besides our own. */
   readonly frames?: readonly string[]
+  /** Where its pictures come from, besides the service. */
+  readonly pictures?: readonly string[]
   readonly headers?: Readonly<Record<string, string>>
   /** Where signing in or up from the navigation leads back to: a path of ours. */
   readonly next?: string | undefined
@@ -103,13 +105,13 @@ export function createLayout(house: House): RenderPage {
 
 function securityHeaders(
   nonce: string,
-  { formTargets = [], frames = [] }: Pick<Page, 'formTargets' | 'frames'>,
+  { formTargets = [], frames = [], pictures = [] }: Pick<Page, 'formTargets' | 'frames' | 'pictures'>,
 ): Record<string, string> {
   const policy = [
     "default-src 'none'",
     `script-src 'nonce-${nonce}'`,
     `style-src 'nonce-${nonce}'`,
-    "img-src 'self' data: blob:",
+    `img-src ${["'self' data: blob:", ...pictures].join(' ')}`,
     "connect-src 'self'",
     `frame-src ${["'self'", ...frames].join(' ')}`,
     `form-action ${["'self'", ...formTargets].join(' ')}`,

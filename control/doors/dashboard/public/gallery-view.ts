@@ -4,6 +4,7 @@ import { html, type Html } from '../../../../shared/pages/html.ts'
 import type { GalleryEntry, GalleryOrder } from '../../../drops/gallery/gallery.ts'
 import type { Page, Viewer } from '../frame/layout.ts'
 import { formAt } from '../parts/form-fields.ts'
+import { thumbnail, thumbnailSources } from '../parts/thumbnail.ts'
 import { countInWords, shortAddress, spoken, timeAgo } from '../parts/words.ts'
 
 export function galleryPage(view: { entries: readonly GalleryEntry[]; order: GalleryOrder; now: number }): Page {
@@ -18,6 +19,7 @@ export function galleryPage(view: { entries: readonly GalleryEntry[]; order: Gal
   return {
     title: 'Gallery',
     section: 'gallery',
+    pictures: thumbnailSources(view.entries.map((entry) => entry.card_url)),
     body: html`
       <div class="head">
         <div>
@@ -46,6 +48,7 @@ export function galleryPage(view: { entries: readonly GalleryEntry[]; order: Gal
 function card(entry: GalleryEntry, now: number): Html {
   return html`
     <li class="card">
+      ${thumbnail(entry.card_url)}
       <div>
         <h2><a href="${entry.url}" rel="noopener">${entry.title}</a></h2>
         <p class="small soft">${shortAddress(entry.url)}</p>

@@ -43,6 +43,11 @@ serveJobs((job: ContentJob): Promise<unknown> => {
       return findAnchor(blobs, job.anchor, job.file)
     case 'words':
       return readWords(blobs, job.pages)
+    case 'card':
+      // The library is read by those threads alone that draw.
+      return import('../analysis/card-picture.ts').then(async ({ drawCard }) =>
+        blobs.put(Buffer.from(await drawCard(job.text))),
+      )
     case 'report': {
       const end = performance.now() + job.budgetMs
       return Promise.resolve(writeReport(job.input, () => performance.now() > end))

@@ -6,6 +6,7 @@ import type { ArchiveEntry, InspectedArchive } from '../archive/gate.ts'
 import type { Anchor } from '../comparison/anchors.ts'
 import type { TextPair } from '../comparison/compare-texts.ts'
 import type { PageFile, PlaceRequest } from '../comparison/place-threads.ts'
+import type { CardText } from '../analysis/card-picture.ts'
 import type { ReadPage } from '../analysis/page-words.ts'
 import type { ReportInput } from '../analysis/report.ts'
 import type { RuleFiles } from '../manifest/site-rules.ts'
@@ -33,6 +34,8 @@ export type ContentJob =
   | { readonly kind: 'find'; readonly anchor: Anchor; readonly file: PageFile }
   /** Reads what pages are found by. */
   | { readonly kind: 'words'; readonly pages: readonly ReadPage[] }
+  /** Draws a card and stores it. */
+  | { readonly kind: 'card'; readonly text: CardText }
   /** Looks at the links of a site for no longer than the budget. */
   | { readonly kind: 'report'; readonly input: ReportInput; readonly budgetMs: number }
 

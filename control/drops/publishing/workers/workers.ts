@@ -10,6 +10,7 @@ import type { Anchor, FoundAnchor } from '../comparison/anchors.ts'
 import type { TextChange, TextPair } from '../comparison/compare-texts.ts'
 import type { PageFile, PlaceAnswer, PlaceRequest } from '../comparison/place-threads.ts'
 import type { RenderedPage } from '../markdown/markdown.ts'
+import type { CardText } from '../analysis/card-picture.ts'
 import type { ReadPage } from '../analysis/page-words.ts'
 import { quotePath } from '../../../../shared/values/quoted-path.ts'
 import { CUT_REPORT, type LinkReport, type ReportInput } from '../analysis/report.ts'
@@ -36,6 +37,8 @@ const LARGE_MARKDOWN_CHARS = 500_000
 const CONTENT_TIMEOUT_MS = 60_000
 /** br 11 takes six seconds for a full batch of an idle core, longer on a busy one. */
 const REFINE_TIMEOUT_MS = 600_000
+/** A tenth of a second on an idle core, and the library is read first. */
+const CARD_TIMEOUT_MS = 30_000
 /** A whole file of hostile rules takes a tenth of it. */
 const RULES_TIMEOUT_MS = 15_000
 /** Four thousand honest pages take a tenth of it. The report then says that it was cut, and the publish stands. */
@@ -89,6 +92,8 @@ export interface PublishingWorkers {
   place(owner: string, requests: readonly PlaceRequest[]): Promise<readonly PlaceAnswer[]>
   /** Where a new comment is; null where the page's text does not have it, or is not read in time. */
   find(owner: string, anchor: Anchor, file: PageFile): Promise<FoundAnchor | null>
+  /** The card of a drop, stored as a blob; undefined where it takes too long. */
+  card(owner: string, text: CardText): Promise<StoredBlob | undefined>
   /** What pages are found by; nothing where that takes too long. */
   words(pages: readonly ReadPage[]): Promise<readonly string[]>
   /** Like `analyse`, in threads of low priority that no caller waits for: as many at once as there are cores. */
@@ -211,6 +216,10 @@ export function createPublishingWorkers(options: WorkersOptions): PublishingWork
           if (error instanceof JobTimeout || error instanceof JobCrashed) return []
           throw error
         }),
+    card: (owner, text) =>
+      content
+        .run<StoredBlob | undefined>({ kind: 'card', text }, { timeoutMs: CARD_TIMEOUT_MS, owner })
+        .catch(orElse<StoredBlob | undefined>(undefined)),
     compress: (files) => inBackground('compress', files),
     refine: (files) => inBackground('refine', files),
     close: async () =>

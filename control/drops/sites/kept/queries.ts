@@ -14,7 +14,7 @@ export async function setServed(sql: Sql, siteId: string, columns: ServedColumns
   await sql`update sites set ${sql({ ...columns })} where id = ${siteId}`
 }
 
-/** The blobs that are kept from here on; all others of the site end, and are collected a day later. */
+/** The blobs that are kept from here on; all others of the site but its card end, and are collected a day later. */
 export async function setKeptBlobs(
   sql: Sql,
   siteId: string,
@@ -27,7 +27,8 @@ export async function setKeptBlobs(
       select * from unnest(${hashes}::text[], ${[...sizes.values()]}::bigint[]) as n (hash, size)),
     ended as (
       update kept_blobs set ended_at = ${now}
-      where site_id = ${siteId} and ended_at is null and hash not in (select hash from needed))
+      where site_id = ${siteId} and ended_at is null and hash not in (select hash from needed)
+        and hash is distinct from (select card_hash from sites where id = ${siteId}))
     insert into kept_blobs (site_id, hash, size) select ${siteId}, hash, size from needed
     on conflict (site_id, hash) do update set ended_at = null, size = excluded.size
     where kept_blobs.ended_at is not null or kept_blobs.size <> excluded.size`

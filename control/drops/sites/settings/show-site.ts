@@ -4,7 +4,8 @@ import { plans } from '../../../ground/terms/plans.ts'
 import { addressOf } from '../../../../shared/settings/settings.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
 import { accessModeOf } from '../../viewers/access.ts'
-import { stateOf, type SiteFacts } from '../rules.ts'
+import { cardTarget } from '../../../../shared/contracts/route-record.ts'
+import { cardOf, stateOf, type SiteFacts } from '../rules.ts'
 import type { ApiSite } from '../schemas.ts'
 
 /** A site as the API shows it. */
@@ -43,8 +44,16 @@ export function showSite(
     keep_old_files_days: site.keep_old_files_days,
     llms_txt: site.llms_txt,
     ai: site.ai,
+    card: site.card,
+    card_url: cardUrl(config, site),
     kept: { files: site.kept_files, bytes: site.kept_bytes, until: site.kept_until?.toISOString() ?? null },
   }
+}
+
+/** Where its card is; null while there is none. */
+function cardUrl(config: Pick<ControlConfig, 'sitesDomain' | 'publicPort'>, site: SiteFacts): string | null {
+  const { card } = cardOf(site)
+  return card === undefined ? null : addressOf(config, siteHost(site.slug, config.sitesDomain)) + cardTarget(card[0])
 }
 
 /** `12h` or `90s`: what a caller may send again. */

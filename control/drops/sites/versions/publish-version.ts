@@ -23,6 +23,7 @@ import {
 import { accessModeOf, wantedAccess, type WantedAccess } from '../../viewers/access.ts'
 import { requireAccess, sharingBy, writeAccess } from '../settings/sharing-changes.ts'
 import { preparePassword, writePassword, type WantedPassword } from '../settings/protection.ts'
+import type { Cards } from '../settings/cards.ts'
 import type { SiteKeptFiles } from '../kept/kept-files.ts'
 import { listPreviews } from '../kept/queries.ts'
 import * as queries from '../queries.ts'
@@ -44,6 +45,7 @@ interface PublishVersionsDependencies {
   config: AddressConfig & Pick<ControlConfig, 'baseUrl'>
   keptFiles: Pick<SiteKeptFiles, 'replace'>
   publishing: Pick<Publishing, 'readManifest' | 'placeAnchors'>
+  cards: Pick<Cards, 'bringUpToDate'>
   enqueueMail: EnqueueMail
   commit: CommitVersion
   propagate: PropagateOrTakeBack
@@ -96,7 +98,7 @@ export interface PublishVersions {
 }
 
 export function createPublishVersions(deps: PublishVersionsDependencies): PublishVersions {
-  const { sql, clock, sites, commit, propagate } = deps
+  const { sql, clock, sites, cards, commit, propagate } = deps
 
   /** Creating a site, its password and its first version are one change, so that a refusal leaves nothing behind. */
   async function publishTo(
@@ -143,15 +145,17 @@ export function createPublishVersions(deps: PublishVersionsDependencies): Publis
         version: { id: version.version_id, number: version.version_number },
         now: new Date(clock.now()),
       })
-      return { siteId: site.id, version, created, before, resolved }
+      return { siteId: site.id, card: site.card, version, created, before, resolved }
     })
-    const { siteId, version, created, before, resolved } = published
+    const { siteId, card, version, created, before, resolved } = published
     const value = { siteId, version, created }
-    return propagate({ value, changes }, { siteId, versionId: version.version_id, before }, async (tx) => {
+    const done = await propagate({ value, changes }, { siteId, versionId: version.version_id, before }, async (tx) => {
       await queries.dropVersion(tx, version.version_id, new Date(clock.now()))
       await reopenThreads(tx, siteId, resolved)
       await alongside?.undo(tx)
     })
+    await cards.bringUpToDate({ id: siteId, card })
+    return done
   }
 
   return {
@@ -188,7 +192,7 @@ async function promoteVersion(
   siteId: string,
   versionId: string,
 ): Promise<Propagated<ApiVersion>> {
-  const { sql, clock, refreshRoutes, sites, config, keptFiles, propagate } = deps
+  const { sql, clock, refreshRoutes, sites, cards, config, keptFiles, propagate } = deps
   const wanted = await requireRetained(sql, siteId, versionId).catch(() => undefined)
   const placed = wanted
     ? await placedIn(deps, await sites.requireOwn(sql, actor, siteId), wanted.manifest_hash, {})
@@ -226,7 +230,9 @@ async function promoteVersion(
     return { version: showVersion(config, site, kept), before: { site, dropped: [], previews: [] } }
   })
   const { version: value, before } = promoted
-  return propagate({ value, changes }, { siteId, versionId, before }, async () => {})
+  const done = await propagate({ value, changes }, { siteId, versionId, before }, async () => {})
+  await cards.bringUpToDate(before.site)
+  return done
 }
 
 /** Where the drop's open threads are in what is about to be published, found before anything is locked. */

@@ -7,6 +7,7 @@ import type { ControlConfig } from '../../../ground/config.ts'
 import type { Sql } from '../../../ground/database/sql.ts'
 import type { EnqueueMail } from '../../../ground/mail/mail.ts'
 import type { Publishing } from '../../publishing/contract.ts'
+import type { Cards } from '../settings/cards.ts'
 import type { SiteKeptFiles } from '../kept/kept-files.ts'
 import * as queries from '../queries.ts'
 import type { RetainedVersion, SiteFacts } from '../rules.ts'
@@ -21,6 +22,7 @@ interface VersionsDependencies extends CommitDependencies, TakeBackDependencies 
   keptFiles: SiteKeptFiles
   publishing: Pick<Publishing, 'readManifest' | 'compareTexts' | 'placeAnchors' | 'compress' | 'refine'>
   sites: Pick<Sites, 'add' | 'lockOrganisation' | 'lockOwn' | 'requireOwn'>
+  cards: Pick<Cards, 'bringUpToDate'>
   enqueueMail: EnqueueMail
   config: CommitDependencies['config'] & Pick<ControlConfig, 'baseUrl'>
 }
