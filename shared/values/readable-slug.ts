@@ -2,6 +2,7 @@
 import { randomInt } from 'node:crypto'
 import { slugProblem } from '../http/hosts.ts'
 import { MAX_SLUG_CHARS } from '../contracts/limits.ts'
+import { withoutLongMarks } from './nfc.ts'
 
 const ADJECTIVES =
   `amber bold brave bright brisk calm clear clever cosy crisp curious daring dapper eager early easy fair
@@ -28,7 +29,7 @@ export function randomSlug(): string {
 
 /** Slugs that are like the wanted text, nearest first; each may be used, if no one has it. */
 export function similarSlugs(text: string): string[] {
-  const stem = text
+  const stem = withoutLongMarks(text)
     .normalize('NFKD')
     .toLowerCase()
     .replaceAll(/\p{M}/gu, '')

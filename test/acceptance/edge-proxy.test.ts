@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
+import tls from 'node:tls'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { rawH1, startEdgeFixture, type EdgeFixture } from '../support/edge-fixture.ts'
 
@@ -108,4 +109,41 @@ test('headers that are too large are refused in JSON where the API is asked', as
   expect(head).toMatch(/^HTTP\/1\.1 431 .*content-type: application\/json/s)
   expect(JSON.parse(body)).toMatchObject({ error: 'headers_too_large', detail: expect.any(String) })
   expect(await h1(`GET /other HTTP/1.1\r\n${big}`, '')).toMatch(/^HTTP\/1\.1 431 .*content-length: 0/s)
+})
+
+test.each([
+  ['another page', 'GET /asked HTTP/1.1', '', '/api/v1/sites', 'application/json'],
+  ['the API', 'GET /api/v1/sites HTTP/1.1', '', '/other', undefined],
+  [
+    'a body',
+    `POST /api/v1/sites HTTP/1.1\r\nContent-Length: 20000`,
+    'x'.repeat(20_000),
+    '/api/v1/x',
+    'application/json',
+  ],
+])('also behind %s on the same connection', async (_before, head, sent, path, type) => {
+  const { httpsPort: port } = fixture.edge
+  const socket = tls.connect({
+    port,
+    host: '127.0.0.1',
+    ca: fixture.ca(),
+    servername: HOST,
+    ALPNProtocols: ['http/1.1'],
+  })
+  socket.on('error', () => {})
+  await once(socket, 'secureConnect')
+  const received: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => received.push(chunk))
+  const text = (): string => Buffer.concat(received).toString('latin1')
+  socket.write(`${head}\r\nHost: ${HOST}\r\n\r\n`)
+  for (const piece of sent.match(/.{1,7000}/g) ?? []) await new Promise((resolve) => void socket.write(piece, resolve))
+  await expect.poll(text).toMatch(/answered/)
+  received.length = 0
+  // In two pieces, as a slow line would bring it.
+  socket.write(`GET ${path.slice(0, 5)}`)
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  socket.write(`${path.slice(5)} HTTP/1.1\r\nHost: ${HOST}\r\nX: ${'a'.repeat(40_000)}\r\n\r\n`)
+  await once(socket, 'close')
+  expect(text()).toMatch(/^HTTP\/1\.1 431 /)
+  expect(/content-type: ([^\r]*)/.exec(text())?.[1]).toBe(type)
 })

@@ -41,3 +41,10 @@ test('as much as a larger plan takes', async () => {
 test('a name stays a name', async () => {
   expect((await paste('<p>x</p>', { name: 'x'.repeat(1_100_000) })).status).toBe(400)
 })
+
+test('a preview that is refused says so in its frame', async () => {
+  const answer = await person.browser.post('/preview', new URLSearchParams({ csrf: 'of another session', text: '# x' }))
+  expect(answer.status).toBe(403)
+  expect(answer.text()).toContain('No preview')
+  expect(answer.header('content-security-policy')).toMatch(/^sandbox;.*frame-ancestors 'self'/)
+})

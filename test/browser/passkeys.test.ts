@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { nextAddress } from '../support/addresses.ts'
 import { launchBrowser } from '../support/browser.ts'
 import { beSignedIn, openVisitor, PASSWORD, type Visitor } from '../support/dashboard-visitor.ts'
-import { FormBrowser } from '../support/form-browser.ts'
+import { FormBrowser, formFields } from '../support/form-browser.ts'
 import { sharedStack, type Stack } from '../support/stack.ts'
 
 let stack: Stack
@@ -94,6 +94,27 @@ test('added, used without e-mail and password, on a second device, copied, remov
   await Promise.all([laptop.visitor.close(), phone.visitor.close()])
 })
 
+test('what was typed before the session ended comes back after a passkey', async () => {
+  const { email, token } = await stack.createAccount('free', { password: PASSWORD })
+  const site = await stack.publish({ token }, '<p>x')
+  const device = await openDevice()
+  const { visitor, page } = device
+  await beSignedIn(visitor, stack, email)
+  await addPasskey(device, 'A key')
+  await visitor.goto(`/sites/${site.id}/settings`)
+  await page.getByLabel('Name', { exact: true }).fill('Typed before it ended')
+  await visitor.context.clearCookies()
+  await page.getByRole('button', { name: 'Save General' }).click()
+  await page.getByText('Your session has ended').waitFor()
+  expect(await page.getByRole('link', { name: 'Forgot your password?' }).getAttribute('target')).toBe('_blank')
+  await page.getByRole('button', { name: 'Use a passkey' }).click()
+  await page.getByText('made before you signed in here').waitFor()
+  expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Typed before it ended')
+  await page.getByRole('button', { name: 'Save General' }).click()
+  await page.getByText('Saved.').waitFor()
+  await visitor.close()
+})
+
 test('an answer that another origin got, or that was given before, opens nothing', async () => {
   const account = await stack.createAccount('free', { password: PASSWORD })
   const device = await openDevice()
@@ -163,6 +184,20 @@ test('a second factor is turned on, asked for and turned off without JavaScript'
   expect((await elsewhere.send(page, { code: '000000' }, '/signin/code')).status).toBe(401)
   expect((await elsewhere.send(page, { code: recovery[0]! }, '/signin/code')).status).toBe(303)
   expect((await elsewhere.open('/sites')).status).toBe(200)
+
+  // What was typed before a session ended comes along through the code, a wrong one too.
+  const site = await stack.publish(account, '<p>x')
+  const settings = `/sites/${site.id}/settings/general`
+  const writer = new FormBrowser(stack, nextAddress())
+  let step = await writer.post(settings, new URLSearchParams({ name: 'Typed before it ended', slug: site.slug }))
+  for (const [action, fields] of [
+    ['/signin', { email: account.email, password: PASSWORD }],
+    ['/signin/code', { code: '000000' }],
+    ['/signin/code', { code: recovery[2]! }],
+  ] as const)
+    step = await writer.post(action, new URLSearchParams({ ...formFields(step.text(), action), ...fields }))
+  expect([step.status, formFields(step.text(), settings)]).toMatchObject([200, {}])
+  expect(step.text()).toContain('value="Typed before it ended"')
 
   // The first session is from before: it proves itself before it goes further.
   const stopped = await person.send('/account/ways-in', {}, '/account/totp/remove')

@@ -448,13 +448,15 @@ test('a text that is too long to come along through signing in waits until it ca
   await page.getByRole('textbox', { name: 'HTML or Markdown' }).fill(written)
   await visitor.context.clearCookies()
   await page.getByRole('button', { name: 'Publish', exact: true }).click()
-  await page.getByText('too long to come along').waitFor()
+  await page.getByText('stays in this tab').waitFor()
   await keepScreenshot(page, 'session-ended-long-plain')
+  await page.getByLabel('E-mail').fill(email)
+  await page.getByLabel('Password').fill(PASSWORD)
   const [beside] = await Promise.all([
     visitor.context.waitForEvent('page'),
-    page.getByRole('link', { name: 'Sign in in another tab' }).click(),
+    page.getByRole('button', { name: 'Sign in' }).click(),
   ])
-  await signIn({ page: beside }, email)
+  await beside.waitForURL(/\/sites/)
   await page.getByRole('button', { name: 'Send it, signed in' }).click()
   await page.getByText('made before you signed in here').waitFor()
   const text = page.getByRole('textbox', { name: 'HTML or Markdown' })

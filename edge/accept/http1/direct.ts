@@ -9,6 +9,7 @@
  * about connections that have sent nothing odd: the first request must come in time, silence ends them, what is sent ahead
  * waits for its turn, and a request that ends its connection is the last that is answered.
  */
+import type { IncomingMessage } from 'node:http'
 import { Writable, type Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import type { Exchange, HeaderList } from '../../context.ts'
@@ -40,6 +41,8 @@ export interface DirectContext extends ExchangeHandlers {
 const BEGINNING_BYTES = 64
 const API_REQUEST = /^[A-Z]{3,7} \/api\/v1(?:[/? ]|$)/
 
+function unheard(): void {}
+
 export class DirectConnection {
   readonly connection: Connection
   readonly #socket: TLSSocket
@@ -49,6 +52,9 @@ export class DirectConnection {
   readonly #onWritten = (): void => this.#written()
   #isHandedOver = false
   #beginning = ''
+  /** The request that node:http has read the head of last. */
+  #headRead: Pick<IncomingMessage, 'complete'> | undefined
+  #isWatched = false
   #hasAsked = false
   #isBusy = false
   /** Came before the answer under way was out. */
@@ -113,16 +119,34 @@ export class DirectConnection {
   }
 
   /**
-   * The request that was handed over asks for the API, as far as its first line tells. node:http does not say what the
+   * The request that is being read asks for the API, as far as its first line tells. node:http does not say what the
    * request was for whose headers are too large.
    */
   beginsForApi(): boolean {
-    return API_REQUEST.test(this.#beginning)
+    return API_REQUEST.test(this.#beginning) && this.#headRead === undefined
   }
 
-  /** The request that was handed over has been read: what follows is another. */
-  forgetBeginning(): void {
-    this.#beginning = ''
+  /** The head of a request that was handed over has been read: what follows its body is another. */
+  onHeadRead(request: Pick<IncomingMessage, 'complete'>, isForService: boolean): void {
+    this.#headRead = request
+    if (isForService && !this.#isWatched) this.#watchBeginnings()
+  }
+
+  /** Sees what comes before node:http does, which reads a connection itself until someone else listens to it. */
+  #watchBeginnings(): void {
+    this.#isWatched = true
+    this.#socket.on('data', unheard)
+    this.#socket.off('data', unheard)
+    this.#socket.prependListener('data', (bytes: Buffer) => this.#noteBeginning(bytes))
+  }
+
+  #noteBeginning(bytes: Buffer): void {
+    if (this.#headRead !== undefined) {
+      if (!this.#headRead.complete) return
+      this.#headRead = undefined
+      this.#beginning = ''
+    }
+    if (this.#beginning.length < BEGINNING_BYTES) this.#beginning += bytes.toString('latin1', 0, BEGINNING_BYTES)
   }
 
   #handOver(bytes: Buffer): void {

@@ -50,7 +50,7 @@ export function createHttp1Side({ onExchange, onAnswer, isService }: Http1Handle
   const take = (request: IncomingMessage, response: ServerResponse): void => {
     const direct = taken.get(request.socket)
     if (direct === undefined) return
-    direct.forgetBeginning()
+    direct.onHeadRead(request, isService(request.headers.host ?? ''))
     // Node reads nothing behind an upgrade that was not taken.
     if (draining || request.headers.upgrade !== undefined) response.shouldKeepAlive = false
     onExchange(new NodeExchange(request as ReceivedRequest, response, direct.connection, onAnswer))

@@ -30,6 +30,13 @@ const made: Cost = (_self, _given, result) => result.length
 const removed: Cost = (self, _given, result) => self.length - result.length
 const compared: Cost = (_self, [what]) => what?.length ?? 1
 
+/** Normalising sorts the marks above each letter by exchanging neighbours. */
+function sortedMarks(text: string): number {
+  let steps = 0
+  for (const [marks] of text.matchAll(/\p{M}+/gu)) steps += marks.length ** 2 / 4
+  return steps
+}
+
 const STRINGS: Readonly<Record<string, Cost>> = {
   indexOf: searched,
   includes: own,
@@ -38,7 +45,7 @@ const STRINGS: Readonly<Record<string, Cost>> = {
   replaceAll: own,
   toLowerCase: own,
   toUpperCase: own,
-  normalize: own,
+  normalize: (self) => self.length + sortedMarks(self),
   toWellFormed: own,
   isWellFormed: own,
   trim: removed,

@@ -8,6 +8,8 @@ import { chooseLanguage } from '../../../edge/rewrite/language.ts'
 import { chooseEncoding } from '../../../edge/rewrite/negotiate.ts'
 import { evaluate } from '../../../edge/send/preconditions.ts'
 import { systemClock } from '../../../shared/running/clock.ts'
+import { readProxyHeader } from '../../../edge/accept/visitors/proxy-header.ts'
+import { parseTraceparent } from '../../../shared/running/traces.ts'
 import { parseAuthority } from '../../../shared/http/hosts.ts'
 import { createProofOfWork } from '../../../shared/secrets/proof-of-work.ts'
 import { createSecrets } from '../../../shared/secrets/secrets.ts'
@@ -77,6 +79,14 @@ const headers: Readonly<Record<string, [units: readonly string[], read: (header:
   'accept-encoding': [['gzip;q=0.5,', ' '], (header) => chooseEncoding(header, variants)],
   'accept-language': [['de-', ' ', 'a;q=0.5,'], chooseLanguage],
   host: [['a', '-', 'a.'], parseAuthority],
+  traceparent: [['0', '-', '00-'], parseTraceparent],
+  'what a balancer says before a request': [
+    ['PROXY ', 'PROXY TCP4 1', ' '],
+    (text) =>
+      [text, `PROXY ${text}`, `\r\n\r\n\0\r\nQUIT\n\x21\x11\x20\0${text}`].map((said) =>
+        readProxyHeader(Buffer.from(said, 'latin1')),
+      ),
+  ],
   'content-security-policy of the drop': [
     [',', ' ', "'none' ", "script-src 'self';", 'x-;', "default-src 'none',"],
     (header) => extendPolicies(header, needs),

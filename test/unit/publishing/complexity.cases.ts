@@ -12,6 +12,10 @@ import { textOf } from '../../../control/drops/publishing/html/text.ts'
 import { requireRenderable } from '../../../control/drops/publishing/markdown/budget.ts'
 import { withoutFrontMatter } from '../../../control/drops/publishing/markdown/front-matter.ts'
 import { PathSet, pathProblem } from '../../../control/drops/publishing/files/paths.ts'
+import { textOfPage } from '../../../control/drops/publishing/analysis/page-words.ts'
+import { wordsOf } from '../../../control/drops/publishing/analysis/words.ts'
+import { likeness, placeWithout } from '../../../control/drops/publishing/comparison/anchors.ts'
+import { similarSlugs } from '../../../shared/values/readable-slug.ts'
 import { quotePath } from '../../../shared/values/quoted-path.ts'
 import {
   translateHostFile,
@@ -107,6 +111,17 @@ const TEXTS: Readonly<Record<string, [(n: number) => string, (text: string) => u
   'pasted text of blanks': [repeated(' \ufeff'), isHtml],
   'pasted text with one long tag': [(n) => `<div${fill(' a', n)}`, isHtml],
   'marks of two kinds': [(n) => `a${halves('\u0301', '\u0323')(n)}`, toNfc],
+  'marks of two kinds in words to find a page by': [(n) => `a${halves('\u0301', '\u0323')(n)}`, wordsOf],
+  'words to find a page by, without spaces': [repeated('\u6f22'), wordsOf],
+  'words to find a page by': [(n) => Array.from({ length: n / 8 }, (_, index) => `word${index}`).join(' '), wordsOf],
+  'tags between words to find a page by': [repeated('<b>a</b><p>'), (text) => textOfPage(Buffer.from(text))],
+  'verbatim text that never ends between words': [repeated('<title>'), (text) => textOfPage(Buffer.from(text))],
+  'marks of two kinds in a wanted address': [(n) => `a${halves('\u0301', '\u0323')(n)}`, similarSlugs],
+  'a quote of one word, looked for in a page': [
+    (n) => fill('a ', n),
+    (text) => placeWithout([{ tag: 'p', text, line: 1 }], { exact: fill('a ', 200), prefix: 'b', suffix: 'b' }),
+  ],
+  'how alike two texts are': [(n) => fill('a b ', n), (text) => likeness(text, text)],
   'just not too many marks': [repeated(`a${'\u0323\u0301'.repeat(15)}`), toNfc],
   ampersands: [repeated('&#'), decodeReferences],
   'digits of a reference': [repeated('&#1111111'), decodeReferences],

@@ -33,7 +33,34 @@ async function signIn(api: PasskeyClass, form: HTMLFormElement): Promise<void> {
   const publicKey = api.parseRequestOptionsFromJSON(await post('/api/v1/signin/passkey/options', {}))
   const credential = await navigator.credentials.get({ publicKey })
   await post('/api/v1/signin/passkey', { credential })
-  location.assign(form.dataset['next'] ?? '/sites')
+  if (!sendBack()) location.assign(form.dataset['next'] ?? '/sites')
+}
+
+/**
+ * What the person was about to send when their session ended goes back to where it was going; the page there shows it and
+ * asks to look it over. True where there is such a thing.
+ */
+function sendBack(): boolean {
+  const form = document.querySelector<HTMLFormElement>('form[data-left]') ?? carriedForm()
+  if (form === undefined) return false
+  form.submit()
+  return true
+}
+
+/** What travels in two fields of the sign-in form, as the form that it came from. */
+function carriedForm(): HTMLFormElement | undefined {
+  const field = (name: string): string | undefined =>
+    document.querySelector<HTMLInputElement>(`input[type=hidden][name="${name}"]`)?.value
+  const action = field('draft_for')
+  if (action === undefined) return undefined
+  const form = document.createElement('form')
+  const values = new URLSearchParams(field('draft'))
+  Object.assign(form, { method: 'post', action, hidden: true })
+  if (values.has('text')) form.enctype = 'multipart/form-data'
+  for (const [name, value] of [['csrf', field('csrf') ?? ''], ...values] as const)
+    form.append(Object.assign(document.createElement('textarea'), { name, value }))
+  document.body.append(form)
+  return form
 }
 
 function enable(api: PasskeyClass, form: HTMLFormElement): void {

@@ -13,8 +13,8 @@ const POLICIES: Readonly<Record<SandboxKind, string>> = {
   still: "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src https: data:; frame-ancestors 'self'",
 }
 
-export function sandboxed(kind: SandboxKind, body: string): Reply {
-  return htmlReply(200, body, {
+export function sandboxed(kind: SandboxKind, body: string, status = 200): Reply {
+  return htmlReply(status, body, {
     'content-security-policy': POLICIES[kind],
     'x-frame-options': 'SAMEORIGIN',
     'x-content-type-options': 'nosniff',

@@ -5,7 +5,7 @@ import { errors } from '../../../../shared/contracts/errors.ts'
 import { MAX_TEXT_FORM_BYTES } from '../../../../shared/contracts/limits.ts'
 import { filenameOfText, formatOfText } from '../../../drops/publishing/files/pasted-text.ts'
 import { plans } from '../../../ground/terms/plans.ts'
-import type { Request, Route } from '../../../ground/http/route.ts'
+import type { Reply, Request, Route } from '../../../ground/http/route.ts'
 import type { Limit } from '../../../ground/http/limits/sliding-window.ts'
 import { orShow, problemText, type Handlers } from '../frame/handlers.ts'
 import { formatOf } from './received.ts'
@@ -18,8 +18,14 @@ const PREVIEW_LIMIT: Limit = { points: 900, windowSeconds: 300 }
 
 export function previewRoutes({ csrf, publishing, config, limiter }: DashboardServices, handlers: Handlers): Route[] {
   const note = createStandalonePages(config.look)
-  const noteFor = (heading: string, lead: string): ReturnType<typeof sandboxed> =>
-    sandboxed('still', note({ title: heading, heading, lead, home: config.baseUrl, footer: '' }).body)
+  const noteFor = (heading: string, lead: string, status?: number): Reply =>
+    sandboxed('still', note({ title: heading, heading, lead, home: config.baseUrl, footer: '' }).body, status)
+
+  /** A refusal is said in the frame too: our other pages are not shown in frames, and browsers would say so instead. */
+  async function inFrame(request: Request, show: () => Promise<Reply>): Promise<Reply> {
+    const answer = await orShow(show, (problem) => noteFor('No preview', problemText(problem), problem.status))
+    return handlers.reply((await handlers.read(request)).viewer, answer)
+  }
 
   /** What strangers may not publish they may not render here either. */
   async function requireWelcome(request: Request): Promise<void> {
@@ -32,35 +38,27 @@ export function previewRoutes({ csrf, publishing, config, limiter }: DashboardSe
     return publishing.renderMarkdown({ kind: 'network', ip }, { filename: filenameOfText(text, 'markdown'), text })
   }
 
+  async function preview(request: Request): Promise<Reply> {
+    await requireWelcome(request)
+    const fields = await readFields(request, (early) => csrf.requireCsrf(request, early))
+    await limiter.consume('preview', limitKeyOfIp(request.ip), PREVIEW_LIMIT)
+    const text = fields.get('text') ?? ''
+    if (text.trim() === '') return noteFor('Preview', 'Nothing to show yet.')
+    const format = formatOf(fields) ?? formatOfText(text)
+    return sandboxed('scripts', format === 'html' ? text : await renderMarkdown(request.ip, text))
+  }
+
   return [
     {
       method: 'GET',
       path: '/preview',
-      async handle(request) {
-        await requireWelcome(request)
-        return noteFor('Preview', 'Paste HTML or Markdown and see it here.')
-      },
+      handle: (request) =>
+        inFrame(request, async () => {
+          await requireWelcome(request)
+          return noteFor('Preview', 'Paste HTML or Markdown and see it here.')
+        }),
     },
-    {
-      method: 'POST',
-      path: '/preview',
-      async handle(request) {
-        await requireWelcome(request)
-        const fields = await readFields(request, (early) => csrf.requireCsrf(request, early))
-        await limiter.consume('preview', limitKeyOfIp(request.ip), PREVIEW_LIMIT)
-        const text = fields.get('text') ?? ''
-        const format = formatOf(fields) ?? formatOfText(text)
-        const { viewer } = await handlers.read(request)
-        const answer = await orShow(
-          async () =>
-            text.trim() === ''
-              ? noteFor('Preview', 'Nothing to show yet.')
-              : sandboxed('scripts', format === 'html' ? text : await renderMarkdown(request.ip, text)),
-          (problem) => noteFor('No preview', problemText(problem)),
-        )
-        return handlers.reply(viewer, answer)
-      },
-    },
+    { method: 'POST', path: '/preview', handle: (request) => inFrame(request, () => preview(request)) },
   ]
 }
 

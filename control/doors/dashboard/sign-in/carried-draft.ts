@@ -14,24 +14,28 @@ const MAX_CARRIED_CHARS = MAX_TEXT_FORM_BYTES / 2
 
 export interface Carried {
   /** The hidden fields of the sign-in form; none when it is opened by itself. */
-  readonly fields: Record<string, string>
-  /** Too long to travel: it stays on the sign-in page, to be sent from there. */
+  readonly fields: Readonly<Record<string, string>>
+  /** It cannot travel: it stays on the sign-in page, to be sent from there. */
   readonly left?: Draft
 }
 
-export function carry(signInAction: string, draft: Draft | undefined): Carried {
-  if (!draft || draft.action === signInAction) return { fields: carriedOn(draft) }
+/** `leavesPage`: people also sign in elsewhere, from where no form of ours brings anything back. */
+export function carry(
+  signInAction: string,
+  draft: Draft | undefined,
+  { leavesPage }: { leavesPage: boolean },
+): Carried {
+  if (!draft || draft.action === signInAction) return { fields: carriedOn(draft?.values) }
   const values = draft.values.toString()
-  return values.length > MAX_CARRIED_CHARS
+  return leavesPage || values.length > MAX_CARRIED_CHARS
     ? { fields: {}, left: draft }
     : { fields: { [ACTION_FIELD]: draft.action, [VALUES_FIELD]: values } }
 }
 
-/** A refused sign-in passes on what came with it. */
-function carriedOn(draft: Draft | undefined): Record<string, string> {
-  if (!draft) return {}
-  const action = draft.values.get(ACTION_FIELD)
-  return action === null ? {} : { [ACTION_FIELD]: action, [VALUES_FIELD]: draft.values.get(VALUES_FIELD) ?? '' }
+/** What came with a sign-in goes on with the next step of it, or with the next attempt. */
+export function carriedOn(sent: URLSearchParams | undefined): Readonly<Record<string, string>> {
+  const action = sent?.get(ACTION_FIELD) ?? null
+  return action === null ? {} : { [ACTION_FIELD]: action, [VALUES_FIELD]: sent?.get(VALUES_FIELD) ?? '' }
 }
 
 export function carriedIn(sent: URLSearchParams): { action: string; values: URLSearchParams } | undefined {

@@ -7,7 +7,7 @@ import { isCountry, resolveCountry } from '../../../people/organisations/countri
 import { showsSignUp } from '../../../ground/terms/sign-up.ts'
 import { html } from '../../../../shared/pages/html.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
-import type { Request, Route } from '../../../ground/http/route.ts'
+import type { Reply, Request, Route } from '../../../ground/http/route.ts'
 import { safeNext } from '../../../../shared/http/safe-next.ts'
 import { orShow, type Handlers } from '../frame/handlers.ts'
 import type { Page } from '../frame/layout.ts'
@@ -36,6 +36,12 @@ function signingRoutes(services: DashboardServices, handlers: Handlers): Route[]
     if (token === '') return undefined
     const ofOrganisation = ways.signUp.kind === 'invited' ? await organisations.peekInvitation(token) : undefined
     return (await newcomers.peek(token)) ?? ofOrganisation
+  }
+
+  /** What the person was about to send before; undefined where nothing came with the sign-in. */
+  async function resumeCarried(request: Request, setCookie: string, sent: URLSearchParams): Promise<Reply | undefined> {
+    const waiting = carriedIn(sent)
+    return waiting && handlers.resume(request, setCookie, waiting)
   }
 
   async function waitingDrops(request: Request): Promise<number> {
@@ -94,9 +100,12 @@ function signingRoutes(services: DashboardServices, handlers: Handlers): Route[]
         const input = { email: sent.get('email') ?? '', password: sent.get('password') ?? '', proof, code }
         const signedIn = await accounts.signIn(input, accounts.circumstancesOf(request)).catch(pendingIn)
         if ('pending' in signedIn)
-          return views.secondFactorPage(viewer, { pending: signedIn.pending, next: sent.get('next') ?? undefined })
-        const waiting = carriedIn(sent)
-        const resumed = waiting && (await handlers.resume(request, signedIn.setCookie, waiting))
+          return views.secondFactorPage(viewer, {
+            pending: signedIn.pending,
+            next: sent.get('next') ?? undefined,
+            sent,
+          })
+        const resumed = await resumeCarried(request, signedIn.setCookie, sent)
         if (resumed) return resumed
         const home = signedIn.claimed > 0 ? '/sites?done=claimed' : '/sites'
         return seeOther(safeNext(sent.get('next'), home), { 'set-cookie': signedIn.setCookie })
@@ -105,14 +114,17 @@ function signingRoutes(services: DashboardServices, handlers: Handlers): Route[]
     page('/signin/code', ({ request, viewer }) => {
       const pending = request.query.get('pending')
       if (!pending) return seeOther('/signin')
-      return views.secondFactorPage(viewer, { pending, next: request.query.get('next') ?? undefined })
+      const next = request.query.get('next') ?? undefined
+      return views.secondFactorPage(viewer, { pending, next, sent: viewer.draft?.values })
     }),
     form(
       '/signin/code',
-      { on: '/signin/code', keeps: ['pending', 'next'], names: { wrong_code: 'code' } },
+      { on: '/signin/code', keeps: ['pending', 'next'], names: { wrong_code: 'code' }, carriesText: true },
       async ({ request, form: sent }) => {
         const input = { pending: sent.get('pending') ?? '', code: sent.get('code') ?? '' }
         const signedIn = await accounts.continueSignIn(input, accounts.circumstancesOf(request))
+        const resumed = await resumeCarried(request, signedIn.setCookie, sent)
+        if (resumed) return resumed
         return seeOther(safeNext(sent.get('next'), '/sites'), { 'set-cookie': signedIn.setCookie })
       },
     ),

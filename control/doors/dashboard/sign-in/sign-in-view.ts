@@ -13,7 +13,7 @@ import { TEXT_FIELD } from '../frame/typed-fields.ts'
 import { csrfField, nextQuery, type Page, type Viewer } from '../frame/layout.ts'
 import { formAt, type PageForm } from '../parts/form-fields.ts'
 import { messagePage } from '../parts/message-page.ts'
-import { carry } from './carried-draft.ts'
+import { carriedOn, carry } from './carried-draft.ts'
 import { countInWords, shortAddress } from '../parts/words.ts'
 
 /** Soon enough for a person who comes back from the mail, and nothing for us. */
@@ -30,10 +30,17 @@ export interface Doors {
 interface WayOn {
   readonly next?: string | undefined
   readonly token?: string | undefined
+  /** This page holds what someone has typed, so it stays open. */
+  readonly isBeside?: boolean
 }
 
+/** A page to come back to, whose script has kept what was chosen and typed there. */
+const KEPT_IN_BROWSER = /[?&]kept\b/
+
+const inAnotherTab = (isSo: boolean): Content => isSo && html` target="_blank"`
+
 /** The way in by the operator's provider; nothing where there is none. */
-function providerButton({ provider, passwordSignIn }: Doors, { next, token }: WayOn): Content {
+function providerButton({ provider, passwordSignIn }: Doors, { next, token, isBeside = false }: WayOn): Content {
   if (!provider) return undefined
   const query = new URLSearchParams({
     ...(next === undefined ? {} : { next }),
@@ -41,14 +48,14 @@ function providerButton({ provider, passwordSignIn }: Doors, { next, token }: Wa
   })
   return html`
     <p class="cluster">
-      <a class="button${!passwordSignIn && ' primary'}" href="${PROVIDER_PATHS.begin}?${query.toString()}">Continue with ${provider.name}</a>
+      <a class="button${!passwordSignIn && ' primary'}" href="${PROVIDER_PATHS.begin}?${query.toString()}"${inAnotherTab(isBeside)}>Continue with ${provider.name}</a>
     </p>
     ${passwordSignIn && html`<p class="or">or</p>`}
   `
 }
 
 /** Where passwords are switched off, there is one button and nothing to fill in. */
-function providerOnlyPage(title: string, lead: Content, ways: Doors, to: WayOn): Page {
+function providerOnlyPage(title: string, lead: Content, ways: Doors, to: WayOn & { readonly above?: Content }): Page {
   return {
     title,
     next: to.next,
@@ -58,6 +65,7 @@ function providerOnlyPage(title: string, lead: Content, ways: Doors, to: WayOn):
           <h1>${title}</h1>
           <p class="soft">${lead}</p>
         </div>
+        ${to.above}
         ${providerButton(ways, to)}
       </div>
     `,
@@ -85,6 +93,8 @@ function authPage(
     below?: Content
     next?: string | undefined
     scripts?: readonly string[] | undefined
+    /** Its answer opens in another tab. */
+    isBeside?: boolean
   },
 ): Page {
   return {
@@ -98,7 +108,7 @@ function authPage(
           ${view.lead !== undefined && html`<p class="soft">${view.lead}</p>`}
         </div>
         ${view.above}
-        <form class="form" method="post" action="${form.action}">
+        <form class="form" method="post" action="${form.action}"${inAnotherTab(view.isBeside ?? false)}>
           ${form.start}
           ${view.fields}
           <button class="button primary">${view.button}</button>
@@ -206,7 +216,7 @@ const workFields = (work: Work): Content => html`<input type="hidden" name="proo
     </p>
   </noscript>`
 
-/** Too long to travel with the sign-in form: it waits here until its writer has signed in beside it. */
+/** What cannot travel with the sign-in form waits here until its writer has signed in beside it. */
 function leftBehind(viewer: Viewer, draft: Draft): Html {
   draft.isShown = true
   const text = draft.values.get(TEXT_FIELD)
@@ -214,11 +224,10 @@ function leftBehind(viewer: Viewer, draft: Draft): Html {
   return html`
     <div class="notice warn stack" role="alert">
       <p>
-        Your session has ended, and what you entered is too long to come along through signing in.
-        <a href="/signin" target="_blank">Sign in in another tab</a>, leave this one open, and then send it from
-        here. If you sign in below, it is lost.
+        Your session has ended. What you entered stays in this tab: signing in opens another one. Come back
+        afterwards and send it from here.
       </p>
-      <form class="stack" method="post" action="${draft.action}"
+      <form class="stack" method="post" action="${draft.action}" data-left
           ${text !== null && html`enctype="multipart/form-data"`} aria-label="What you entered">
         ${csrfField(viewer)}
         ${others.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
@@ -239,14 +248,20 @@ ${text}</textarea>
 }
 
 export function signInPage(viewer: Viewer, { next, email, ways }: AuthForm & { readonly ways: Doors }): Page {
-  if (!ways.passwordSignIn) return providerOnlyPage('Sign in', 'Your organisation says who you are.', ways, { next })
   const { draft } = viewer
   const action = '/signin'
-  const { fields: carried, left } = carry(action, draft)
+  const { fields: carried, left } = carry(action, draft, { leavesPage: ways.provider !== undefined })
+  const waits = left && leftBehind(viewer, left)
+  const isBeside = left !== undefined
+  if (!ways.passwordSignIn)
+    return providerOnlyPage('Sign in', 'Your organisation says who you are.', ways, { next, isBeside, above: waits })
   const form = formAt(viewer, action, carried)
   const work = form.isRefused ? draft?.work : undefined
+  // What someone has typed is in this page, or waits where it leads: links that lead elsewhere open beside it.
+  const aside = inAnotherTab(isBeside || Object.keys(carried).length > 0 || KEPT_IN_BROWSER.test(next ?? ''))
   return authPage(form, 'Sign in', {
-    above: [left && leftBehind(viewer, left), providerButton(ways, { next })],
+    above: [waits, providerButton(ways, { next, isBeside })],
+    isBeside,
     scripts: work ? ['answer-challenge', 'passkeys'] : ['passkeys'],
     next,
     fields: [
@@ -273,8 +288,8 @@ export function signInPage(viewer: Viewer, { next, email, ways }: AuthForm & { r
         <div><button class="button" disabled>Use a passkey</button></div>
         <p role="status" class="small"></p>
       </form>
-      <a href="/reset">Forgot your password?</a>${
-        showsSignUp(ways.signUp) && html` · New here? <a href="/signup${nextQuery(next)}">Sign up</a>`
+      <a href="/reset"${aside}>Forgot your password?</a>${
+        showsSignUp(ways.signUp) && html` · New here? <a href="/signup${nextQuery(next)}"${aside}>Sign up</a>`
       }`,
   })
 }
@@ -282,9 +297,9 @@ export function signInPage(viewer: Viewer, { next, email, ways }: AuthForm & { r
 /** The password was right; `pending` stands for it. */
 export function secondFactorPage(
   viewer: Viewer,
-  { pending, next }: { pending: string; next?: string | undefined },
+  { pending, next, sent }: { pending: string; next?: string | undefined; sent: URLSearchParams | undefined },
 ): Page {
-  const form = formAt(viewer, '/signin/code', { pending })
+  const form = formAt(viewer, '/signin/code', { pending, ...carriedOn(sent) })
   return authPage(form, 'Enter your code', {
     next,
     fields: [

@@ -1,4 +1,5 @@
 /** Words of texts and of questions, divided alike. Pure; linear in the text. */
+import { withoutLongMarks } from '../../../../shared/values/nfc.ts'
 
 /** One drop's words: a long book has as many. */
 export const MAX_WORDS = 20_000
@@ -15,7 +16,7 @@ const RUNS =
 
 /** As it is compared: without case, accents and forms of width. */
 function folded(text: string): string {
-  return text
+  return withoutLongMarks(text)
     .normalize('NFKD')
     .replace(/\p{Mn}+/gu, '')
     .toLowerCase()
