@@ -20,6 +20,12 @@ export const PARTS: readonly Part[] = [
     command: vitest('test/browser/', 'test/integration/edge-pages', 'test/integration/edge-injection'),
   },
   {
+    name: 'browsers',
+    what: 'publishing, sharing, reviewing, signing in and every main page in Firefox and WebKit',
+    minutes: 6,
+    command: vitest('test/deep/browsers'),
+  },
+  {
     name: 'histories',
     what: 'random histories of owners, and of two owners of one domain',
     minutes: 8,
@@ -69,8 +75,8 @@ export const PARTS: readonly Part[] = [
   },
   {
     name: 'sites',
-    what: 'documentation of fifteen Debian packages and builds of six generators, published as their owners would',
-    minutes: 10,
+    what: 'documentation of fifteen Debian packages and builds of fifteen generators, published as their owners would',
+    minutes: 16,
     command: vitest('test/deep/real-sites'),
   },
   {

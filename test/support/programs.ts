@@ -9,6 +9,13 @@ export interface DebianPackage {
   readonly program: string
 }
 
+/** Browsers that only the deep run looks at. */
+const DEEP_PACKAGES: readonly DebianPackage[] = [
+  { name: 'firefox-esr', program: 'firefox-esr' },
+  { name: 'webkit2gtk-driver', program: 'WebKitWebDriver' },
+  { name: 'xvfb', program: 'Xvfb' },
+]
+
 export const PACKAGES: readonly DebianPackage[] = [
   // Without it the service runs on its stand-in; some tests want the real one, or its sentinel.
   { name: 'redis-server', program: 'redis-server' },
@@ -28,6 +35,7 @@ export const PACKAGES: readonly DebianPackage[] = [
   { name: 'systemd', program: 'systemd-analyze' },
   { name: 'bind9', program: 'named' },
   { name: 'bind9-dnsutils', program: 'nsupdate' },
+  ...(IS_DEEP ? DEEP_PACKAGES : []),
 ]
 
 /** What `npm test` runs; what is judged by a clock, or long, is for `npm run test:deep`. */

@@ -7,6 +7,7 @@ import { globSync } from 'node:fs'
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
+import { GENERATORS } from './site-generators.ts'
 
 const run = promisify(execFile)
 
@@ -37,96 +38,6 @@ export async function debianSite(name: string, work: string): Promise<string> {
   const [archive] = globSync('*.deb', { cwd: folder })
   await run('dpkg-deb', ['-x', archive!, folder], { cwd: folder })
   return path.join(folder, DEBIAN_SITES[name]!)
-}
-
-interface Generator {
-  readonly packages: readonly string[]
-  readonly files: Readonly<Record<string, string>>
-  readonly build: readonly string[]
-  readonly output: string
-  /** A source file, and what in it changes between two builds. */
-  readonly changed: readonly [file: string, from: string, to: string]
-}
-
-const MARKDOWN = '---\ntitle: Start\n---\n\n# Start\n\nFirst words. [Second](./second)\n'
-
-export const GENERATORS: Readonly<Record<string, Generator>> = {
-  vite: {
-    packages: ['vite@8.3.8'],
-    files: {
-      'index.html':
-        '<!doctype html><title>Vite</title><div id="app"></div><script type="module" src="/main.js"></script>',
-      'main.js': "import './style.css'\nimport('./lazy.js').then(({ say }) => say('first words'))\n",
-      'lazy.js': "export const say = (words) => (document.querySelector('#app').textContent = words + ' later')\n",
-      'style.css': 'body { color: #123 }',
-    },
-    build: ['vite', 'build'],
-    output: 'dist',
-    changed: ['lazy.js', "' later'", "' even later'"],
-  },
-  astro: {
-    packages: ['astro@5.9.4'],
-    files: {
-      'src/pages/index.astro':
-        '<html><head><title>Astro</title></head><body><h1>First words</h1><a href="/second/">Second</a><script>import "../say.js"</script></body></html><style>h1 { color: #123 }</style>',
-      'src/pages/second.astro': '<html><head><title>Second</title></head><body><a href="/">Start</a></body></html>',
-      'src/say.js': "document.title = 'first title, ' + 'x'.repeat(5000)",
-    },
-    build: ['astro', 'build'],
-    output: 'dist',
-    changed: ['src/say.js', 'first title', 'second title'],
-  },
-  vitepress: {
-    packages: ['vitepress@1.6.4', 'vue@3.5.45'],
-    files: { 'index.md': MARKDOWN, 'second.md': '# Second\n\n[Start](./)\n' },
-    build: ['vitepress', 'build'],
-    output: '.vitepress/dist',
-    changed: ['index.md', 'First words', 'Other words'],
-  },
-  eleventy: {
-    packages: ['@11ty/eleventy@3.0.0'],
-    files: { 'index.md': MARKDOWN.replace('./second', '/second/'), 'second.md': '# Second\n\n[Start](/)\n' },
-    build: ['eleventy', '--input=.', '--output=_site'],
-    output: '_site',
-    changed: ['index.md', 'First words', 'Other words'],
-  },
-  next: {
-    packages: ['next@16.4.6', 'react@19.3.1', 'react-dom@19.3.1'],
-    files: {
-      'next.config.mjs': "export default { output: 'export' }\n",
-      'app/layout.jsx': 'export default ({ children }) => <html><body>{children}</body></html>\n',
-      'app/page.jsx':
-        "import Link from 'next/link'\nimport Say from './say.jsx'\nexport default () => <main><Say /><Link href='/second'>Second</Link></main>\n",
-      'app/say.jsx':
-        "'use client'\nimport { useState } from 'react'\nexport default () => { const [n, set] = useState(0); return <button onClick={() => set(n + 1)}>first words {n}</button> }\n",
-      'app/second/page.jsx': 'export default () => <p>Second</p>\n',
-    },
-    build: ['next', 'build'],
-    output: 'out',
-    changed: ['app/say.jsx', 'first words', 'other words'],
-  },
-  sveltekit: {
-    packages: [
-      '@sveltejs/kit@3.1.1',
-      '@sveltejs/adapter-static@4.0.0',
-      '@sveltejs/vite-plugin-svelte@7.3.1',
-      'svelte@5.57.3',
-      'vite@8.3.8',
-    ],
-    files: {
-      'vite.config.js':
-        "import adapter from '@sveltejs/adapter-static'\nimport { sveltekit } from '@sveltejs/kit/vite'\nexport default { plugins: [sveltekit({ adapter: adapter() })] }\n",
-      'src/app.html':
-        '<!doctype html><html lang="en"><head>%sveltekit.head%</head><body>%sveltekit.body%</body></html>',
-      'src/routes/+layout.js': 'export const prerender = true\n',
-      'src/routes/+page.svelte':
-        '<script>let n = $state(0)</script>\n<button onclick={() => n++}>first words {n}</button> <a href="/second">Second</a>\n',
-      'src/routes/second/+page.svelte': '<a href="/">Start</a>\n',
-    },
-    build: ['vite', 'build'],
-    output: 'build',
-    changed: ['src/routes/+page.svelte', 'first words', 'other words'],
-  },
 }
 
 /** Two builds of a project, with a change in between: the folders of what they wrote. */

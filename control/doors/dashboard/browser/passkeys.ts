@@ -5,7 +5,7 @@ interface PasskeyClass {
   parseRequestOptionsFromJSON(options: unknown): PublicKeyCredentialRequestOptions
 }
 
-/** Without it the buttons stay as they are in the page: out of use. */
+/** Without it the buttons stay as they are in the page, out of use, and say why. */
 const passkeyClass = (globalThis as { PublicKeyCredential?: Partial<PasskeyClass> }).PublicKeyCredential
 
 async function post(path: string, body: unknown): Promise<unknown> {
@@ -84,4 +84,7 @@ if (creation && request) {
     parseRequestOptionsFromJSON: (options) => request.call(passkeyClass, options),
   }
   for (const form of document.querySelectorAll<HTMLFormElement>('form[data-passkey]')) enable(api, form)
+} else {
+  for (const said of document.querySelectorAll('form[data-passkey] [role="status"]'))
+    said.textContent = 'This browser has no passkeys.'
 }
