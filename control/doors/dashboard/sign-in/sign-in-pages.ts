@@ -21,6 +21,7 @@ import { showVerifyFirst, waitingDecision } from './waiting-decision.ts'
 export function authRoutes(services: DashboardServices, handlers: Handlers): Route[] {
   return [
     ...signingRoutes(services, handlers),
+    ...codeRoutes(services, handlers),
     ...providerRoutes(services, handlers),
     ...linkRoutes(services, handlers),
     ...invitationRoutes(services, handlers),
@@ -36,12 +37,6 @@ function signingRoutes(services: DashboardServices, handlers: Handlers): Route[]
     if (token === '') return undefined
     const ofOrganisation = ways.signUp.kind === 'invited' ? await organisations.peekInvitation(token) : undefined
     return (await newcomers.peek(token)) ?? ofOrganisation
-  }
-
-  /** What the person was about to send before; undefined where nothing came with the sign-in. */
-  async function resumeCarried(request: Request, setCookie: string, sent: URLSearchParams): Promise<Reply | undefined> {
-    const waiting = carriedIn(sent)
-    return waiting && handlers.resume(request, setCookie, waiting)
   }
 
   async function waitingDrops(request: Request): Promise<number> {
@@ -105,37 +100,12 @@ function signingRoutes(services: DashboardServices, handlers: Handlers): Route[]
             next: sent.get('next') ?? undefined,
             sent,
           })
-        const resumed = await resumeCarried(request, signedIn.setCookie, sent)
+        const resumed = await resumeCarried(handlers, request, signedIn.setCookie, sent)
         if (resumed) return resumed
         const home = signedIn.claimed > 0 ? '/sites?done=claimed' : '/sites'
         return seeOther(safeNext(sent.get('next'), home), { 'set-cookie': signedIn.setCookie })
       },
     ),
-    page('/signin/code', ({ request, viewer }) => {
-      const pending = request.query.get('pending')
-      if (!pending) return seeOther('/signin')
-      const next = request.query.get('next') ?? undefined
-      return views.secondFactorPage(viewer, { pending, next, sent: viewer.draft?.values })
-    }),
-    form(
-      '/signin/code',
-      { on: '/signin/code', keeps: ['pending', 'next'], names: { wrong_code: 'code' }, carriesText: true },
-      async ({ request, form: sent }) => {
-        const input = { pending: sent.get('pending') ?? '', code: sent.get('code') ?? '' }
-        const signedIn = await accounts.continueSignIn(input, accounts.circumstancesOf(request))
-        const resumed = await resumeCarried(request, signedIn.setCookie, sent)
-        if (resumed) return resumed
-        return seeOther(safeNext(sent.get('next'), '/sites'), { 'set-cookie': signedIn.setCookie })
-      },
-    ),
-    form('/signin/recover', { on: '/signin/code', keeps: ['pending'] }, async ({ form: sent }) => {
-      const { dueAt } = await accounts.requestRecovery(sent.get('pending') ?? '')
-      return messagePage({
-        title: 'In 24 hours',
-        lead: html`From ${dueAt.toUTCString()} on, sign in with your password alone. We have sent a mail that says so,
-          and can stop it.`,
-      })
-    }),
     // Signing out is a form like any other: a link to it could be put anywhere.
     page('/signout', ({ viewer, actor }) =>
       actor
@@ -153,6 +123,49 @@ function signingRoutes(services: DashboardServices, handlers: Handlers): Route[]
       return seeOther(safeNext(sent.get('next'), '/'), { 'set-cookie': setCookie })
     }),
   ]
+}
+
+/** The second step, where a code is asked for too. */
+function codeRoutes({ accounts }: DashboardServices, handlers: Handlers): Route[] {
+  const { page, form } = handlers
+  return [
+    page('/signin/code', ({ request, viewer }) => {
+      const pending = request.query.get('pending')
+      if (!pending) return seeOther('/signin')
+      const next = request.query.get('next') ?? undefined
+      return views.secondFactorPage(viewer, { pending, next, sent: viewer.draft?.values })
+    }),
+    form(
+      '/signin/code',
+      { on: '/signin/code', keeps: ['pending', 'next'], names: { wrong_code: 'code' }, carriesText: true },
+      async ({ request, form: sent }) => {
+        const input = { pending: sent.get('pending') ?? '', code: sent.get('code') ?? '' }
+        const signedIn = await accounts.continueSignIn(input, accounts.circumstancesOf(request))
+        const resumed = await resumeCarried(handlers, request, signedIn.setCookie, sent)
+        if (resumed) return resumed
+        return seeOther(safeNext(sent.get('next'), '/sites'), { 'set-cookie': signedIn.setCookie })
+      },
+    ),
+    form('/signin/recover', { on: '/signin/code', keeps: ['pending'] }, async ({ form: sent }) => {
+      const { dueAt } = await accounts.requestRecovery(sent.get('pending') ?? '')
+      return messagePage({
+        title: 'In 24 hours',
+        lead: html`From ${dueAt.toUTCString()} on, sign in with your password alone. We have sent a mail that says so,
+          and can stop it.`,
+      })
+    }),
+  ]
+}
+
+/** What the person was about to send before; undefined where nothing came with the sign-in. */
+async function resumeCarried(
+  handlers: Handlers,
+  request: Request,
+  setCookie: string,
+  sent: URLSearchParams,
+): Promise<Reply | undefined> {
+  const waiting = carriedIn(sent)
+  return waiting && handlers.resume(request, setCookie, waiting)
 }
 
 /** What stands for a right password, where a code is asked for too. */

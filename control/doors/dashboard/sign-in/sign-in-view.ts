@@ -48,7 +48,8 @@ function providerButton({ provider, passwordSignIn }: Doors, { next, token, isBe
   })
   return html`
     <p class="cluster">
-      <a class="button${!passwordSignIn && ' primary'}" href="${PROVIDER_PATHS.begin}?${query.toString()}"${inAnotherTab(isBeside)}>Continue with ${provider.name}</a>
+      <a class="button${!passwordSignIn && ' primary'}" href="${PROVIDER_PATHS.begin}?${query.toString()}"
+          ${inAnotherTab(isBeside)}>Continue with ${provider.name}</a>
     </p>
     ${passwordSignIn && html`<p class="or">or</p>`}
   `
