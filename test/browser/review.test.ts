@@ -141,3 +141,99 @@ test('the keyboard alone points at a paragraph and comments on it', async () => 
   await page.keyboard.press('Enter')
   await page.locator('.thread').getByText('Open on every day but Monday.').waitFor()
 })
+
+const HALL = `data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7`
+const PICTURE = (words: string) =>
+  `<!doctype html><html lang="en"><title>Hall</title><style>body{margin:20px}img{width:200px;height:100px}</style>
+  <h1>Hall</h1><p>${words}</p><img alt="The hall" src="${HALL}"><p>Seats two hundred people.</p>`
+
+/** The threads of a drop, as the API shows them. */
+async function threadsOf(drop: Drop): Promise<{ anchor: Record<string, unknown>; placement: string }[]> {
+  const answer = await stack.fetch(`/api/v1/sites/${drop.id}/threads`, { token: owner.token })
+  return answer.json<{ threads: { anchor: Record<string, unknown>; placement: string }[] }>().threads
+}
+
+test('a point in an image and an element are pointed at, by mouse and by keyboard, and marked where they are', async () => {
+  const drop = await newDrop(PICTURE('Built in 1901.'))
+  const page = await newPerson()
+  const frame = await comeIn(page, drop, 'Ada')
+  await frame.getByRole('heading', { name: 'Hall' }).waitFor()
+  const quoted = page.locator('[data-quoted]')
+  const point = page.getByRole('button', { name: 'Point at something' })
+  await expect
+    .poll(async () => {
+      if ((await point.getAttribute('aria-pressed')) !== 'true') await point.click()
+      await frame.locator('img').click({ position: { x: 50, y: 75 } })
+      return quoted.textContent()
+    })
+    .toBe('Image')
+  expect(await page.getByLabel('Across').inputValue()).toBe('25')
+  await page.getByLabel('What should be different?').fill('Brighter here.')
+  await page.getByRole('button', { name: 'Comment' }).click()
+  await page.locator('.thread').getByText('Brighter here.').waitFor()
+
+  await page.getByRole('button', { name: 'Next image' }).focus()
+  await page.keyboard.press('Enter')
+  await expect.poll(() => page.getByLabel('Across').isVisible()).toBe(true)
+  await page.getByLabel('Across').focus()
+  await page.keyboard.press('ArrowRight')
+  await page.getByLabel('What should be different?').fill('And here.')
+  await page.getByRole('button', { name: 'Comment' }).click()
+  await page.locator('.thread').getByText('And here.').waitFor()
+
+  await point.click()
+  await frame.getByText('Seats two hundred').click()
+  await expect.poll(() => quoted.textContent()).toBe('Seats two hundred people.')
+  await page.getByLabel('What should be different?').fill('Three hundred.')
+  await page.getByRole('button', { name: 'Comment' }).click()
+  await page.locator('.thread').getByText('Three hundred.').waitFor()
+  expect((await threadsOf(drop)).map(({ anchor }) => anchor)).toEqual([
+    expect.objectContaining({
+      exact: '',
+      element: 'body > img',
+      src: HALL,
+      point: { x: expect.closeTo(0.25, 1), y: expect.closeTo(0.75, 1) },
+    }),
+    expect.objectContaining({ exact: '', point: { x: 0.51, y: 0.5 } }),
+    expect.objectContaining({ exact: 'Seats two hundred people.', element: 'body > p:nth-of-type(2)' }),
+  ])
+  // A box for each of the three, and a pin for each point.
+  await expect.poll(() => frame.locator('html > div > div').count()).toBe(5)
+})
+
+test('people see what changed and what was said since they last looked, and change what they wrote', async () => {
+  const drop = await newDrop(PICTURE('Built in 1901.'))
+  const page = await newPerson()
+  const frame = await comeIn(page, drop, 'Ada')
+  await frame.getByText('Built in 1901.').waitFor()
+  await page.getByLabel('What should be different?').fill('Frist!')
+  await page.getByRole('button', { name: 'Comment' }).click()
+  await page.getByText('Frist!').waitFor()
+  expect(await page.getByText('since you last looked').isVisible()).toBe(false)
+  await page.goto('about:blank')
+  await apiFor(stack, owner).upload(drop.id, fileForm('page.html', PICTURE('Built in 1902, of stone.')))
+  await stack.fetch(`/api/v1/sites/${drop.id}/threads`, { token: owner.token, json: { page: '/', body: 'Mended.' } })
+  await page.goto(drop.link)
+  await page.getByText('One passage changed since you last looked.').waitFor()
+  await page.getByRole('button', { name: 'Next change' }).click()
+  await expect.poll(() => frame.locator('html > div > div').count()).toBe(1)
+  expect(await page.locator('.message', { hasText: 'Mended.' }).locator('.message-new').count()).toBe(1)
+  expect(await page.locator('.message', { hasText: 'Frist!' }).locator('.message-new').count()).toBe(0)
+
+  const own = page.locator('.thread', { hasText: 'Frist!' })
+  await own.getByText('Edit or delete').click()
+  await page.getByLabel('What you wrote').fill('First.')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('First.').waitFor()
+  await page.locator('.thread', { hasText: 'First.' }).getByLabel('How much it matters').selectOption('must')
+  await page.locator('.thread .tag', { hasText: 'must' }).waitFor()
+  expect(await seriousViolations(page)).toEqual([])
+  await page.getByRole('link', { name: 'Nice to have' }).click()
+  await page.getByText('Nothing of this kind.').waitFor()
+  await page.getByRole('link', { name: 'Must', exact: true }).click()
+  await page.getByText('First.').waitFor()
+  expect(await page.getByText('Mended.').count()).toBe(0)
+  await page.getByText('Edit or delete').click()
+  await page.getByRole('button', { name: 'Delete for good' }).click()
+  await page.getByText('Nothing of this kind.').waitFor()
+})

@@ -18,7 +18,7 @@ const threads = defineTool({
     cursor: z.string().optional(),
   },
   async run({ id: name, cursor = '0' }, call) {
-    const all = await call.services.review.list(await reviewerOf(call, name), 'open')
+    const all = await call.services.review.list(await reviewerOf(call, name), { state: 'open' })
     const start = Math.max(0, Number.parseInt(cursor, 10) || 0)
     const end = start + THREADS_PER_PAGE
     return {
@@ -76,7 +76,10 @@ function threadFacts(thread: ApiThread): Record<string, unknown> {
     ...(preview === null ? {} : { preview }),
     version,
     placement,
-    ...(anchor === null ? {} : { quote: anchor.exact }),
+    ...(anchor === null || anchor.exact === '' ? {} : { quote: anchor.exact }),
+    ...(at?.element === undefined ? {} : { element: at.element }),
+    ...(at?.src === undefined ? {} : { src: at.src }),
+    ...(at?.point === undefined ? {} : { point: at.point }),
     ...(at === null ? {} : { around: `${at.prefix}${at.exact}${at.suffix}` }),
     ...(placement === 'changed' && found ? { now: found.exact } : {}),
     ...(found?.file === undefined ? {} : { file: found.file }),

@@ -122,6 +122,8 @@ export interface Publishing {
   placeAnchors(orgId: string, requests: readonly PlaceRequest[]): Promise<readonly PlaceAnswer[]>
   /** Where a new comment is in its page; null where the page's own text does not have it. */
   findAnchor(orgId: string, anchor: Anchor, file: PageFile): Promise<FoundAnchor | null>
+  /** What of a page was not in an earlier version of it, as quotes of the newer one. */
+  changedPassages(orgId: string, before: PageFile | undefined, after: PageFile): Promise<readonly Anchor[]>
   /** What the pages of a version are found by (analysis/words.ts), read in a thread; nothing of what takes too long. */
   wordsOf(manifestHash: string): Promise<readonly string[]>
   /** The card of a drop (analysis/card-picture.ts), drawn in a thread and stored; undefined where it takes too long. */

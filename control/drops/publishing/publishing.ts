@@ -62,6 +62,7 @@ export function createPublishing(options: PublishingOptions): Publishing {
     compareTexts: (orgId, pairs) => threads.compare(orgId, pairs),
     placeAnchors: (orgId, requests) => threads.place(orgId, requests),
     findAnchor: (orgId, anchor, file) => threads.find(orgId, anchor, file),
+    changedPassages: (orgId, before, after) => threads.passages(orgId, before, after),
     wordsOf: async (manifestHash) => threads.words(planWords(await manifests.read(manifestHash))),
     drawCard: (orgId, text) => threads.card(orgId, text),
     exportZip: (sites) => exportZip(blobs, sites),

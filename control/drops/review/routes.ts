@@ -6,7 +6,7 @@ import { described } from '../../ground/http/operations/described.ts'
 import { describeOperation, type OperationSpec } from '../../ground/http/operations/operation.ts'
 import { json, noContent } from '../../ground/http/reply.ts'
 import { paramsOf, type Method, type PathParams, type Route } from '../../ground/http/route.ts'
-import { THREAD_STATES } from '../threads/rules.ts'
+import { THREAD_LABELS, THREAD_STATES } from '../threads/rules.ts'
 import {
   changeThreadSchema,
   messageSchema,
@@ -92,9 +92,10 @@ function threadRoutes(deps: ReviewRoutesDependencies): Route[] {
       status: 200,
       query: z.strictObject({
         state: described(z.enum([...THREAD_STATES, 'all']).default('open'), 'Which threads.', 'open'),
+        label: described(z.enum(THREAD_LABELS), 'Only those with this label.', 'must').optional(),
       }),
       output: threadsSchema,
-      run: async ({ reviewer, query }) => ({ threads: await review.list(reviewer, query.state) }),
+      run: async ({ reviewer, query }) => ({ threads: await review.list(reviewer, query) }),
     }),
     reviewRoute(deps, {
       method: 'POST',

@@ -43,11 +43,17 @@ const threadColumns = (sql: Sql) => sql`
 const messageColumns = (sql: Sql) => sql`
   id, thread_id, site_id, body, author_kind, author_id, author_key, author_name, created_at, edited_at`
 
+export interface ThreadFilter {
+  readonly state: ThreadState | 'all'
+  readonly label?: ThreadLabel | undefined
+}
+
 /** The oldest first. */
-export async function listThreads(sql: Sql, siteId: string, state: ThreadState | 'all'): Promise<ThreadRow[]> {
+export async function listThreads(sql: Sql, siteId: string, { state, label }: ThreadFilter): Promise<ThreadRow[]> {
   return sql<ThreadRow[]>`
     select ${threadColumns(sql)} from threads where site_id = ${siteId}
-      and ${state === 'all' ? sql`true` : sql`state = ${state}`} order by created_at, id`
+      and ${state === 'all' ? sql`true` : sql`state = ${state}`}
+      and ${label === undefined ? sql`true` : sql`label = ${label}`} order by created_at, id`
 }
 
 export async function findThread(sql: Sql, siteId: string, threadId: string): Promise<ThreadRow | undefined> {

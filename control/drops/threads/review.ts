@@ -12,7 +12,7 @@ import { parseEmail } from '../../ground/mail/address.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
 import { tellWebhooks } from '../../ground/routing/webhook-outbox.ts'
 import { recordAudit, type AuditAction } from '../../people/audit/audit.ts'
-import type { FoundAnchor } from '../publishing/comparison/anchors.ts'
+import type { Anchor, FoundAnchor } from '../publishing/comparison/anchors.ts'
 import type { Publishing } from '../publishing/contract.ts'
 import { storable } from '../publishing/html/text.ts'
 import * as queries from './queries.ts'
@@ -73,6 +73,16 @@ export interface ThreadChange {
   readonly label?: 'must' | 'nice' | null | undefined
 }
 
+/** Which threads are listed. */
+export type ThreadFilter = queries.ThreadFilter
+
+/** A page, and the version of it that a person saw last. */
+export interface LastLook {
+  readonly page: string
+  readonly preview: string | undefined
+  readonly version: number
+}
+
 /** One answer of several: words, an end, or both. */
 export interface ThreadReply {
   readonly thread: string
@@ -82,7 +92,7 @@ export interface ThreadReply {
 
 export interface Review {
   /** The oldest first. Throws 403 for who may look and not see threads. */
-  list(reviewer: Reviewer, state: ThreadState | 'all'): Promise<ApiThread[]>
+  list(reviewer: Reviewer, filter: ThreadFilter): Promise<ApiThread[]>
   open(reviewer: Reviewer, wanted: OpenThread): Promise<ApiThread>
   reply(reviewer: Reviewer, threadId: string, body: string): Promise<ApiMessage>
   /** By members, and by who opened it. */
@@ -93,6 +103,8 @@ export interface Review {
   edit(reviewer: Reviewer, messageId: string, body: string): Promise<ApiMessage>
   /** By its author, and by members. A thread goes with its last message. */
   remove(reviewer: Reviewer, messageId: string): Promise<void>
+  /** What of a page was not in an earlier version of it; nothing where that version is no longer kept. */
+  changesSince(reviewer: Reviewer, looked: LastLook): Promise<readonly Anchor[]>
   /** Grows with every change, so that an open page knows when to ask anew. */
   changed(reviewer: Reviewer): Promise<number>
 }
@@ -101,8 +113,11 @@ interface ReviewDependencies {
   readonly sql: Pool
   readonly clock: Clock
   readonly enqueueMail: EnqueueMail
-  readonly publishing: Pick<Publishing, 'readManifest' | 'findAnchor'>
-  readonly versions: { liveVersion(site: ReviewedDrop): Promise<ReviewedVersion | undefined> }
+  readonly publishing: Pick<Publishing, 'readManifest' | 'findAnchor' | 'changedPassages'>
+  readonly versions: {
+    liveVersion(site: ReviewedDrop): Promise<ReviewedVersion | undefined>
+    numbered(siteId: string, number: number): Promise<ReviewedVersion | undefined>
+  }
   readonly previews: { named(siteId: string, name: string): Promise<ReviewedVersion | undefined> }
   readonly baseUrl: string
 }
@@ -205,9 +220,9 @@ export function createReview(deps: ReviewDependencies): Review {
   const deeds = createDeeds(deps)
   const { now, requireFewMessages, shown, shownAgain, answer, setState, record, requireThread } = deeds
   return {
-    async list(reviewer, state) {
+    async list(reviewer, filter) {
       requireMay(reviewer, 'read')
-      return shown(sql, reviewer, await queries.listThreads(sql, reviewer.site.id, state))
+      return shown(sql, reviewer, await queries.listThreads(sql, reviewer.site.id, filter))
     },
 
     open: (reviewer, wanted) => openThread(deps, deeds, reviewer, wanted),
@@ -272,6 +287,17 @@ export function createReview(deps: ReviewDependencies): Review {
         const detail = { thread: message.thread_id, message: messageId }
         await record(tx, reviewer, 'thread.message_removed', detail)
       }),
+
+    async changesSince(reviewer, { page, preview, version }) {
+      requireMay(reviewer, 'read')
+      const { site } = reviewer
+      const [now, seen] = [await deeds.versionOf(site, preview), await deps.versions.numbered(site.id, version)]
+      if (!seen || now.number === seen.number || site.org_id === null) return []
+      const fileIn = async ({ manifest_hash: hash }: ReviewedVersion) =>
+        pageFileOf(await deps.publishing.readManifest(hash), page, site.spa_fallback)
+      const after = await fileIn(now)
+      return after ? deps.publishing.changedPassages(site.org_id, await fileIn(seen), after) : []
+    },
 
     changed: ({ site }) => queries.findChanged(sql, site.id),
   }

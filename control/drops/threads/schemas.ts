@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { isPreviewName } from '../../../shared/http/hosts.ts'
 import { described } from '../../ground/http/operations/described.ts'
 import type { Anchor, FoundAnchor } from '../publishing/comparison/anchors.ts'
+import { MAX_SRC_CHARS } from '../publishing/comparison/page-text.ts'
 import { storable } from '../publishing/html/text.ts'
 import type { MessageRow, ThreadRow } from './queries.ts'
 import {
@@ -33,7 +34,16 @@ const anchorFields = {
   exact: described(z.string().max(MAX_QUOTE_CHARS), 'The words that it is about.', 'from 10 euros'),
   prefix: context('What stands before them.', 'A ticket costs '),
   suffix: context('What stands after them.', ' a person.'),
-  element: described(z.string().max(MAX_CONTEXT_CHARS), 'The structure path of an element.').optional(),
+  element: described(
+    z.string().min(1).max(MAX_CONTEXT_CHARS),
+    'The structure path of an element, as a CSS selector that ends with its name: `exact` is then its text.',
+    'main > img:nth-of-type(1)',
+  ).optional(),
+  src: described(
+    z.string().max(MAX_SRC_CHARS),
+    'What an image, or another element without text, shows: its `src` as the page writes it.',
+    '/hall.jpg',
+  ).optional(),
   point: described(
     z.strictObject({ x: z.number().min(0).max(1), y: z.number().min(0).max(1) }),
     'A point in an image, in shares of its width and height.',
@@ -41,9 +51,11 @@ const anchorFields = {
 }
 const SAMPLE_ANCHOR = { exact: 'from 10 euros', prefix: 'A ticket costs ', suffix: ' a person.' }
 
-const anchorSchema = z
-  .object(anchorFields)
-  .meta({ id: 'ThreadAnchor', description: 'What a thread is about, as a quote (W3C Web Annotation).' })
+const anchorSchema = z.object(anchorFields).meta({
+  id: 'ThreadAnchor',
+  description:
+    'What a thread is about, by the selectors of W3C Web Annotation: `exact`, `prefix` and `suffix` are its TextQuoteSelector, `element` its CssSelector, `point` the position in an image of its FragmentSelector (`xywh=percent:`).',
+})
 const foundSchema = z
   .object({
     ...anchorFields,
@@ -123,11 +135,21 @@ export const openThreadSchema = z.strictObject({
   ),
   body,
   anchor: described(
-    z.strictObject({
-      ...anchorFields,
-      prefix: anchorFields.prefix.default(''),
-      suffix: anchorFields.suffix.default(''),
-    }),
+    z
+      .strictObject({
+        ...anchorFields,
+        exact: anchorFields.exact.default(''),
+        prefix: anchorFields.prefix.default(''),
+        suffix: anchorFields.suffix.default(''),
+      })
+      .refine(
+        ({ exact, element }) => exact.trim() !== '' || element !== undefined,
+        'name the words that it is about as exact, or an element',
+      )
+      .refine(
+        ({ element, point }) => point === undefined || element !== undefined,
+        'a point is in an element: name it',
+      ),
     'What it is about; left out for the page as a whole.',
     SAMPLE_ANCHOR,
   )
@@ -209,6 +231,13 @@ export function showThreads(
 
 /** Postgres takes neither U+0000 nor half a surrogate pair. */
 export function storableAnchor<Kind extends Anchor | FoundAnchor>(anchor: Kind): Kind {
-  const { exact, prefix, suffix } = anchor
-  return { ...anchor, exact: storable(exact), prefix: storable(prefix), suffix: storable(suffix) }
+  const { exact, prefix, suffix, element, src } = anchor
+  return {
+    ...anchor,
+    exact: storable(exact),
+    prefix: storable(prefix),
+    suffix: storable(suffix),
+    ...(element === undefined ? {} : { element: storable(element) }),
+    ...(src === undefined ? {} : { src: storable(src) }),
+  }
 }

@@ -167,7 +167,7 @@ export function threadMailKeyOf(siteId: string): string {
 
 /** Everything that was said about a drop, for its export. */
 export async function exportThreads(sql: Sql, siteId: string, reviewUrl: string): Promise<ApiThread[]> {
-  const threads = await queries.listThreads(sql, siteId, 'all')
+  const threads = await queries.listThreads(sql, siteId, { state: 'all' })
   return showThreads(
     threads,
     await queries.listMessages(

@@ -1,70 +1,54 @@
 /**
- * The part of the review page that stands in the framed drop. It reports what a person selects and draws marks where the
- * review page says; it knows no comment, no name and no key, and it speaks to the review page's origin alone.
+ * The part of the review page that stands in the framed drop. It reports what a person selects or points at and draws
+ * marks where the review page says; it knows no comment, no name and no key, and it speaks to the review page's origin
+ * alone.
  */
+import { elementOf, FIGURES, meantBy, pointedAt, pointIn, type Pointed } from './review-elements.ts'
+import { quoteOf, rangeOf, readText, type PageText, type Quote } from './review-text.ts'
 
-/** Around a quote: as much as tells two places apart. */
-const CONTEXT = 64
-/** A selection of more is about the page. */
-const MOST_QUOTED = 5000
-/** Text that is looked at, of pages of any length. */
-const MOST_READ = 2_000_000
 const MOST_MARKS = 200
+/** Boxes of one mark: a passage has one for each of its lines. */
+const MOST_BOXES = 60
 
-interface Quote {
-  readonly exact: string
-  readonly prefix: string
-  readonly suffix: string
-}
-
-interface Wanted extends Quote {
+interface Wanted extends Pointed {
   readonly id: string
   readonly isChosen: boolean
 }
 
-/** The text of the page with single blanks, and where each of its letters stands. */
-interface Text {
-  readonly text: string
-  readonly nodes: readonly globalThis.Text[]
-  /** For each letter its node and its place in it. */
-  readonly of: Int32Array
-  readonly at: Int32Array
+/** What the review page says. */
+interface Told {
+  readonly kind?: string
+  readonly marks?: Wanted[]
+  readonly passages?: Quote[]
+  readonly anchor?: Pointed | null
+  readonly id?: string
+  readonly by?: number
+  readonly what?: 'text' | 'figure'
+  readonly y?: number
+  readonly on?: boolean
+  readonly index?: number
 }
 
-export function startReview(origin: string): void {
-  const url = new URL(w.location.href)
-  if (url.searchParams.has('dropway-review')) {
-    url.searchParams.delete('dropway-review')
-    w.history.replaceState(w.history.state, '', url)
-  }
-  const say = (message: object): void => w.parent.postMessage({ dropway: 1, ...message }, origin)
+const PASSAGE = { borderBottom: '2px solid rgb(214,140,0)', mixBlendMode: 'multiply' }
+const LOOKS = {
+  open: { ...PASSAGE, background: 'rgba(255,208,90,.28)' },
+  chosen: { ...PASSAGE, background: 'rgba(255,176,0,.45)' },
+  outline: { border: '2px solid rgb(214,140,0)', borderRadius: '4px', boxSizing: 'border-box' },
+  draft: { border: '2px dashed rgb(11,107,99)', borderRadius: '4px', boxSizing: 'border-box' },
+  change: { background: 'rgb(58,120,216)', borderRadius: '2px' },
+}
+const PIN = {
+  border: '2px solid white',
+  background: 'rgb(214,140,0)',
+  borderRadius: '50%',
+  boxShadow: '0 1px 4px rgba(0,0,0,.5)',
+  boxSizing: 'border-box',
+}
+
+/** Draws in a layer above the page that no pointer touches. */
+function createLayer() {
   const layer = d.createElement('div')
-  let wanted: Wanted[] = []
-  let block = -1
-
-  function draw(): void {
-    layer.replaceChildren()
-    if (wanted.length === 0) return
-    if (!layer.isConnected) d.documentElement.append(layer)
-    Object.assign(layer.style, {
-      position: 'absolute',
-      left: '0',
-      top: '0',
-      zIndex: '2147483646',
-      pointerEvents: 'none',
-    })
-    const read = readText()
-    const found: string[] = []
-    for (const { id, isChosen, ...quote } of wanted) {
-      const range = rangeOf(read, quote)
-      if (!range) continue
-      found.push(id)
-      for (const box of [...range.getClientRects()].slice(0, 60)) layer.append(markAt(box, isChosen))
-    }
-    say({ kind: 'found', ids: found })
-  }
-
-  function markAt(box: DOMRect, isChosen: boolean): HTMLElement {
+  const add = (box: Pick<DOMRect, 'left' | 'top' | 'width' | 'height'>, look: object): void => {
     const mark = d.createElement('div')
     Object.assign(mark.style, {
       position: 'absolute',
@@ -72,155 +56,197 @@ export function startReview(origin: string): void {
       top: `${box.top + w.scrollY}px`,
       width: `${box.width}px`,
       height: `${box.height}px`,
-      background: isChosen ? 'rgba(255,176,0,.45)' : 'rgba(255,208,90,.28)',
-      borderBottom: '2px solid rgb(214,140,0)',
-      mixBlendMode: 'multiply',
+      ...look,
     })
-    return mark
+    layer.append(mark)
+  }
+  return {
+    add,
+    clear(): void {
+      layer.replaceChildren()
+      if (!layer.isConnected) d.documentElement.append(layer)
+      Object.assign(layer.style, {
+        position: 'absolute',
+        left: '0',
+        top: '0',
+        zIndex: '2147483646',
+        pointerEvents: 'none',
+      })
+    },
+    outline(element: Element, look: object, point: Pointed['point'], pin: object = PIN): void {
+      const box = element.getBoundingClientRect()
+      add({ left: box.left - 2, top: box.top - 2, width: box.width + 4, height: box.height + 4 }, look)
+      if (!point) return
+      const [x, y] = [box.left + box.width * point.x, box.top + box.height * point.y]
+      add({ left: x - 9, top: y - 9, width: 18, height: 18 }, pin)
+    },
+  }
+}
+
+type Layer = ReturnType<typeof createLayer>
+
+/** Draws one thing that was pointed at, where the page has it. */
+function drawMark(layer: Layer, read: PageText, { isChosen, ...wanted }: Wanted): void {
+  if (wanted.element !== undefined) {
+    const element = elementOf(read, wanted)
+    const fill = isChosen ? { background: 'rgba(255,176,0,.16)' } : {}
+    if (element) layer.outline(element, { ...LOOKS.outline, ...fill }, wanted.point)
+    return
+  }
+  const range = rangeOf(read, wanted)
+  for (const box of [...(range?.getClientRects() ?? [])].slice(0, MOST_BOXES))
+    layer.add(box, isChosen ? LOOKS.chosen : LOOKS.open)
+}
+
+/** Begins to listen and to draw. `origin` is the review page's. */
+export function startReview(origin: string): void {
+  const url = new URL(w.location.href)
+  if (url.searchParams.has('dropway-review')) {
+    url.searchParams.delete('dropway-review')
+    w.history.replaceState(w.history.state, '', url)
+  }
+  const say = (message: object): void => w.parent.postMessage({ dropway: 1, ...message }, origin)
+  const layer = createLayer()
+  let wanted: Wanted[] = []
+  let passages: Quote[] = []
+  let draft: Pointed | undefined
+  let hovered: Element | undefined
+  let isDue = false
+
+  function draw(): void {
+    layer.clear()
+    if (wanted.length + passages.length === 0 && !draft && !hovered) return
+    const read = readText()
+    for (const each of wanted) drawMark(layer, read, each)
+    for (const passage of passages) {
+      const box = rangeOf(read, passage)?.getBoundingClientRect()
+      if (box) layer.add({ left: Math.max(2, box.left - 12), top: box.top, width: 4, height: box.height }, LOOKS.change)
+    }
+    if (hovered) layer.outline(hovered, LOOKS.draft, undefined)
+    const element = draft?.element === undefined ? undefined : elementOf(read, draft)
+    if (element) layer.outline(element, LOOKS.draft, draft?.point, { ...PIN, background: 'rgb(11,107,99)' })
+  }
+
+  /** Once for however much changes before the next frame. */
+  function drawSoon(): void {
+    if (isDue) return
+    isDue = true
+    w.requestAnimationFrame(() => {
+      isDue = false
+      draw()
+    })
   }
 
   function report(): void {
     const selection = d.getSelection()
     const range = selection && selection.rangeCount > 0 && !selection.isCollapsed ? selection.getRangeAt(0) : undefined
     const quote = range && quoteOf(readText(), range)
-    say(quote ? { kind: 'selected', quote, top: range.getBoundingClientRect().top } : { kind: 'unselected' })
+    say(quote ? { kind: 'selected', quote } : { kind: 'unselected' })
   }
 
-  /** The next paragraph for who uses no pointer. */
-  function step(by: number): void {
-    const blocks = [...d.querySelectorAll<HTMLElement>('h1,h2,h3,h4,p,li,blockquote,figcaption,td,dd,dt,pre')].filter(
-      (each) => each.textContent.trim() !== '',
-    )
-    block = Math.max(0, Math.min(blocks.length - 1, block + by))
-    const chosen = blocks[block]
-    if (!chosen) return
-    const range = d.createRange()
-    range.selectNodeContents(chosen)
-    chosen.scrollIntoView({ block: 'center' })
-    const selection = d.getSelection()
-    selection?.removeAllRanges()
-    selection?.addRange(range)
-    report()
+  const pointing = createPointing(say, (element) => {
+    hovered = element
+    drawSoon()
+  })
+  const step = createSteps(say, report)
+
+  function show(read: PageText, target: Pointed | Quote | undefined): void {
+    const element =
+      target && ('element' in target && target.element !== undefined ? elementOf(read, target) : undefined)
+    const place = element ?? (target && rangeOf(read, target)?.startContainer.parentElement)
+    place?.scrollIntoView({ block: 'center', behavior: 'smooth' })
   }
 
   w.addEventListener('message', (event) => {
     if (event.origin !== origin || event.source !== w.parent) return
-    const message = event.data as { kind?: string; marks?: Wanted[]; id?: string; by?: number; y?: number }
-    if (message.kind === 'marks') {
-      wanted = (message.marks ?? []).slice(0, MOST_MARKS)
-      draw()
-    }
-    if (message.kind === 'show') {
-      const chosen = wanted.find(({ id }) => id === message.id)
-      const range = chosen && rangeOf(readText(), chosen)
-      range?.startContainer.parentElement?.scrollIntoView({ block: 'center', behavior: 'smooth' })
-    }
-    if (message.kind === 'step') step(message.by ?? 1)
-    if (message.kind === 'scroll') w.scrollTo(0, message.y ?? 0)
+    const told = event.data as Told
+    if (told.kind === 'marks') wanted = (told.marks ?? []).slice(0, MOST_MARKS)
+    if (told.kind === 'changes') passages = (told.passages ?? []).slice(0, MOST_MARKS)
+    if (told.kind === 'draft') draft = told.anchor ?? undefined
+    if (told.kind === 'hello') say({ kind: 'ready', path: w.location.pathname })
+    if (told.kind === 'marks' || told.kind === 'changes' || told.kind === 'draft') drawSoon()
+    if (told.kind === 'show')
+      show(
+        readText(),
+        wanted.find(({ id }) => id === told.id),
+      )
+    if (told.kind === 'show-change') show(readText(), passages[told.index ?? 0])
+    if (told.kind === 'step') step(told.what ?? 'text', told.by ?? 1)
+    if (told.kind === 'scroll') w.scrollTo(0, told.y ?? 0)
+    if (told.kind === 'point') pointing(told.on === true)
   })
   d.addEventListener('mouseup', () => w.setTimeout(report, 10))
   d.addEventListener('keyup', (event) => {
     if (event.shiftKey || event.key === 'Shift') report()
   })
   w.addEventListener('scroll', () => say({ kind: 'scrolled', y: w.scrollY }), { passive: true })
-  w.addEventListener('resize', draw)
+  w.addEventListener('resize', drawSoon)
+  // Images that arrive late and parts that unfold move what is marked.
+  new ResizeObserver(drawSoon).observe(d.documentElement)
   w.addEventListener('load', () => {
-    draw()
+    drawSoon()
     say({ kind: 'ready', path: w.location.pathname })
   })
   say({ kind: 'ready', path: w.location.pathname })
 }
 
-const UNSEEN = new Set(['SCRIPT', 'STYLE', 'TEMPLATE', 'NOSCRIPT', 'TEXTAREA'])
-
-function readText(): Text {
-  const walker = d.createTreeWalker(d.body ?? d.documentElement, NodeFilter.SHOW_TEXT)
-  const nodes: globalThis.Text[] = []
-  const letters: string[] = []
-  const [of, at]: [number[], number[]] = [[], []]
-  let last: Element | null = null
-  let wasBlank = true
-  const add = (letter: string, node: number, place: number): void => {
-    const isBlank = /[\s\u00a0\u200b]/.test(letter)
-    if (isBlank && wasBlank) return
-    letters.push(isBlank ? ' ' : letter)
-    of.push(node)
-    at.push(place)
-    wasBlank = isBlank
+/** Pointing with the mouse or a finger: the next press says what is meant, and does nothing else. Escape ends it. */
+function createPointing(say: (message: object) => void, hover: (element: Element | undefined) => void) {
+  let isOn = false
+  const meant = ({ target }: Event): Element | undefined => (target instanceof Element ? meantBy(target) : undefined)
+  const end = (): void => {
+    isOn = false
+    d.documentElement.style.cursor = ''
+    hover(undefined)
   }
-  for (let node = walker.nextNode(); node && letters.length < MOST_READ; node = walker.nextNode()) {
-    const { parentElement, data } = node as globalThis.Text
-    if (!parentElement || UNSEEN.has(parentElement.tagName)) continue
-    const index = nodes.push(node as globalThis.Text) - 1
-    const own = blockOf(parentElement)
-    if (own !== last) add(' ', index, 0)
-    last = own
-    for (let place = 0; place < data.length; place++) add(data[place] ?? '', index, place)
-  }
-  return { text: letters.join(''), nodes, of: Int32Array.from(of), at: Int32Array.from(at) }
-}
-
-function blockOf(element: Element): Element {
-  let own = element
-  while (own.parentElement && getComputedStyle(own).display === 'inline') own = own.parentElement
-  return own
-}
-
-function quoteOf(read: Text, range: Range): Quote | undefined {
-  // What of each node is selected: from where to where.
-  const parts = read.nodes.map((node): [number, number] => {
-    if (!range.intersectsNode(node)) return [0, 0]
-    const from = node === range.startContainer ? range.startOffset : 0
-    return [from, node === range.endContainer ? range.endOffset : node.length]
+  d.addEventListener('pointermove', (event) => isOn && hover(meant(event)), { passive: true })
+  for (const press of ['pointerdown', 'mousedown', 'mouseup', 'pointerup'] as const)
+    d.addEventListener(press, (event) => isOn && (event.preventDefault(), event.stopImmediatePropagation()), true)
+  d.addEventListener(
+    'click',
+    (event) => {
+      if (!isOn) return
+      event.preventDefault()
+      event.stopImmediatePropagation()
+      const element = meant(event)
+      end()
+      const anchor = element && pointedAt(readText(), element, pointIn(element, event))
+      say(anchor ? { kind: 'pointed', anchor } : { kind: 'unpointed' })
+    },
+    true,
+  )
+  d.addEventListener('keydown', (event) => {
+    if (!isOn || event.key !== 'Escape') return
+    end()
+    say({ kind: 'unpointed' })
   })
-  let [start, end] = [-1, -1]
-  for (const [place, node] of read.of.entries()) {
-    const [from, to] = parts[node] ?? [0, 0]
-    const offset = read.at[place] ?? 0
-    if (offset < from || offset >= to) continue
-    if (start < 0) start = place
-    end = place + 1
-  }
-  if (start < 0 || end - start > MOST_QUOTED) return undefined
-  const exact = read.text.slice(start, end).trim()
-  if (exact === '') return undefined
-  return {
-    exact,
-    prefix: read.text.slice(Math.max(0, start - CONTEXT), start),
-    suffix: read.text.slice(end, end + CONTEXT),
+  return (on: boolean): void => {
+    if (!on) return end()
+    isOn = true
+    d.documentElement.style.cursor = 'crosshair'
   }
 }
 
-/** The place whose surroundings fit best. */
-function rangeOf(read: Text, { exact, prefix, suffix }: Quote): Range | undefined {
-  const quote = exact.replace(/[\s\u00a0\u200b]+/g, ' ').trim()
-  if (quote === '') return undefined
-  let [best, score] = [-1, -1]
-  for (let found = read.text.indexOf(quote), seen = 0; found >= 0 && seen < 500; seen++) {
-    const left = read.text.slice(Math.max(0, found - CONTEXT), found).trimEnd()
-    const right = read.text.slice(found + quote.length, found + quote.length + CONTEXT).trimStart()
-    const fits = commonEnd(left, prefix.trimEnd()) + commonStart(right, suffix.trimStart())
-    if (fits > score) [best, score] = [found, fits]
-    found = read.text.indexOf(quote, found + 1)
+const BLOCKS = 'h1,h2,h3,h4,p,li,blockquote,figcaption,td,dd,dt,pre'
+
+/** The next paragraph, or the next image, for who uses no pointer. */
+function createSteps(say: (message: object) => void, report: () => void) {
+  const at = { text: -1, figure: -1 }
+  return (what: 'text' | 'figure', by: number): void => {
+    const all = [...d.querySelectorAll(what === 'text' ? BLOCKS : FIGURES)].filter((each) =>
+      what === 'text' ? (each.textContent ?? '').trim() !== '' : each.getClientRects().length > 0,
+    )
+    at[what] = Math.max(0, Math.min(all.length - 1, at[what] + by))
+    const chosen = all[at[what]]
+    if (!chosen) return say({ kind: 'nothing', what })
+    chosen.scrollIntoView({ block: 'center' })
+    if (what === 'figure')
+      return say({ kind: 'pointed', isStep: true, anchor: pointedAt(readText(), chosen, { x: 0.5, y: 0.5 }) })
+    const range = d.createRange()
+    range.selectNodeContents(chosen)
+    const selection = d.getSelection()
+    selection?.removeAllRanges()
+    selection?.addRange(range)
+    report()
   }
-  if (best < 0) return undefined
-  const [from, to] = [best, best + quote.length - 1]
-  const [first, last] = [read.nodes[read.of[from] ?? 0], read.nodes[read.of[to] ?? 0]]
-  if (!first || !last) return undefined
-  const range = d.createRange()
-  range.setStart(first, read.at[from] ?? 0)
-  range.setEnd(last, (read.at[to] ?? 0) + 1)
-  return range
-}
-
-function commonEnd(one: string, other: string): number {
-  let count = 0
-  while (count < one.length && count < other.length && one.at(-1 - count) === other.at(-1 - count)) count++
-  return count
-}
-
-function commonStart(one: string, other: string): number {
-  let count = 0
-  while (count < one.length && count < other.length && one[count] === other[count]) count++
-  return count
 }

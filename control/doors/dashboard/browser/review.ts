@@ -4,14 +4,10 @@
  * clicked, read in small portions and never acted upon beyond that. Comments are sent by the page's own forms.
  */
 import { find } from './modules/elements.ts'
+import { followLooks } from './modules/last-look.ts'
+import { anchorForm, claimedAnchor, textOf, type ShownAnchor } from './modules/review-anchor.ts'
 import { keepUnsent, type Unsent } from './modules/unsent.ts'
 import { showOwnTimes } from './times.ts'
-
-interface Quote {
-  readonly exact: string
-  readonly prefix: string
-  readonly suffix: string
-}
 
 const root = find(document, '[data-review]', HTMLElement)
 const frame = find(root, '.review-frame', HTMLIFrameElement)
@@ -22,14 +18,16 @@ const base = root.dataset['review'] ?? ''
 const origin = root.dataset['origin'] ?? ''
 const preview = root.dataset['preview'] ?? ''
 
+const { state = 'open', label = '' } = root.dataset
+const filters = { state, ...(label === '' ? {} : { label }) }
+
 let page = root.dataset['page'] ?? '/'
 let version = Number(root.dataset['version'] ?? 0)
 let changed = Number(root.dataset['changed'] ?? 0)
 let scrolled = 0
+let editing = new URLSearchParams(location.search).get('edit') ?? ''
 let chosen = new URLSearchParams(location.search).get('thread') ?? ''
 
-const MOST_QUOTED = 5000
-const MOST_CONTEXT = 500
 /** Messages of the frame that are read in a second; a flood of them is not. */
 const MOST_HEARD = 40
 const HERE_MS = 15_000
@@ -40,7 +38,7 @@ function say(text: string): void {
   status.hidden = text === ''
 }
 
-function query(more: Record<string, string> = {}): string {
+function query(more: Readonly<Record<string, string>> = {}): string {
   const own = new URLSearchParams({ ...(preview === '' ? {} : { preview }), ...more }).toString()
   return own === '' ? '' : `?${own}`
 }
@@ -52,7 +50,7 @@ function mark(): void {
   const marks = [...list.querySelectorAll<HTMLElement>('.thread.open')].flatMap((thread) => {
     const text = thread.dataset['quote'] ?? ''
     if (text === '' || thread.dataset['page'] !== page) return []
-    return [{ id: thread.id, isChosen: thread.id === chosen, ...(JSON.parse(text) as Quote) }]
+    return [{ id: thread.id, isChosen: thread.id === chosen, ...(JSON.parse(text) as ShownAnchor) }]
   })
   tell({ kind: 'marks', marks })
 }
@@ -67,16 +65,21 @@ function choose(id: string): void {
 }
 
 async function refreshList(): Promise<void> {
-  const answer = await fetch(`${base}/list${query({ state: root.dataset['state'] ?? 'open' })}`)
+  const answer = await fetch(`${base}/list${query({ ...filters, ...(editing === '' ? {} : { edit: editing }) })}`)
   if (!answer.ok) return
-  const typed = new Map([...list.querySelectorAll('textarea')].map((field) => [field.id, field.value]))
+  const isTyped = ({ value, defaultValue }: HTMLTextAreaElement): boolean => value !== defaultValue
+  const typed = [...list.querySelectorAll('textarea')].filter(isTyped)
   const focused = document.activeElement?.id ?? ''
   // Written by our own service, from a template that escapes.
   const parsed = new DOMParser().parseFromString(await answer.text(), 'text/html')
   list.replaceChildren(...parsed.body.childNodes)
-  for (const field of list.querySelectorAll('textarea')) field.value = typed.get(field.id) ?? ''
+  for (const { id, value } of typed) {
+    const field = document.getElementById(id)
+    if (field instanceof HTMLTextAreaElement) field.value = value
+  }
   if (focused !== '') document.getElementById(focused)?.focus()
   showOwnTimes(list)
+  markNew()
   mark()
 }
 
@@ -93,18 +96,14 @@ async function show(path: string): Promise<void> {
   }
 }
 
-function quoted(quote: Quote | undefined): void {
-  if (!note) return
-  const shown = find(note, '[data-quoted]', HTMLElement)
-  for (const name of ['exact', 'prefix', 'suffix'] as const)
-    find(note, `[name="${name}"]`, HTMLInputElement).value = quote?.[name] ?? ''
-  shown.textContent = quote?.exact.slice(0, 280) ?? ''
-  shown.hidden = quote === undefined
-  find(note, '[data-unquote]', HTMLButtonElement).hidden = quote === undefined
-}
+/** What the note is about is drawn on the page while it is written. */
+const about = note && anchorForm(note, (anchor) => tell({ kind: 'draft', anchor: anchor ?? null }))
 
-function textOf(value: unknown, most: number): string {
-  return typeof value === 'string' ? value.slice(0, most) : ''
+function pointing(isOn: boolean): void {
+  note?.querySelector('[data-point]')?.setAttribute('aria-pressed', String(isOn))
+  tell({ kind: 'point', on: isOn })
+  if (isOn) say('Press on what you mean. Escape ends it.')
+  else if (status.textContent?.startsWith('Press on')) say('')
 }
 
 let heard = 0
@@ -122,17 +121,27 @@ window.addEventListener('message', ({ data, source, origin: from }) => {
         if (note) find(note, '[name="page"]', HTMLInputElement).value = path
       }
       mark()
+      void markChanges()
       if (scrolled > 0) tell({ kind: 'scroll', y: scrolled })
       if (chosen !== '') tell({ kind: 'show', id: chosen })
       break
     }
-    case 'selected': {
-      const quote = (message['quote'] ?? {}) as Record<string, unknown>
-      const exact = textOf(quote['exact'], MOST_QUOTED)
-      if (exact !== '')
-        quoted({ exact, prefix: textOf(quote['prefix'], MOST_CONTEXT), suffix: textOf(quote['suffix'], MOST_CONTEXT) })
+    case 'selected':
+    case 'pointed': {
+      const anchor = claimedAnchor(message['quote'] ?? message['anchor'])
+      if (anchor) about?.set(anchor)
+      if (message['kind'] === 'pointed') {
+        pointing(false)
+        if (message['isStep'] !== true) note?.querySelector('textarea')?.focus()
+      }
       break
     }
+    case 'unpointed':
+      pointing(false)
+      break
+    case 'nothing':
+      say(message['what'] === 'figure' ? 'This page has no images.' : 'This page has no text.')
+      break
     case 'scrolled':
       scrolled = Number(message['y']) || 0
       break
@@ -168,8 +177,9 @@ root.addEventListener('submit', (event) => {
   void send({ action: form.action, fields }).then(async (outcome) => {
     if (outcome === 'refused') return form.submit()
     if (outcome === 'away') unsent.add({ action: form.action, fields })
-    for (const field of form.querySelectorAll('textarea')) field.value = ''
-    if (form === note) quoted(undefined)
+    form.reset()
+    if (form.closest('.message-edit')) editing = ''
+    if (form === note) about?.set(undefined)
     if (outcome === 'sent') await refreshList()
   })
 })
@@ -181,9 +191,75 @@ root.addEventListener('click', (event) => {
     event.preventDefault()
     choose(place.dataset['show'] ?? '')
   }
-  if (target?.closest('[data-step]')) tell({ kind: 'step', by: 1 })
-  if (target?.closest('[data-unquote]')) quoted(undefined)
+  const edit = target?.closest<HTMLElement>('[data-edit]')
+  if (edit) {
+    event.preventDefault()
+    editing = edit.dataset['edit'] ?? ''
+    void refreshList().then(() =>
+      list.querySelector<HTMLElement>('.message-edit textarea, .message-edit button')?.focus(),
+    )
+  }
+  const step = target?.closest<HTMLElement>('[data-step]')
+  if (step) tell({ kind: 'step', by: 1, what: step.dataset['step'] })
+  const point = target?.closest('[data-point]')
+  if (point) pointing(point.getAttribute('aria-pressed') !== 'true')
+  if (target?.closest('[data-next-change]')) nextChange()
 })
+
+root.addEventListener('keydown', ({ key }) => {
+  if (key === 'Escape') pointing(false)
+})
+
+root.addEventListener('change', ({ target }) => {
+  if (target instanceof HTMLSelectElement && 'atOnce' in target.dataset) target.form?.requestSubmit()
+})
+
+/** What was written and changed since this person last looked. */
+const lastLook = followLooks(
+  `dropway-looked ${base} ${preview}`,
+  () => version,
+  () => void markChanges(),
+)
+let changes = 0
+let shownChange = -1
+
+async function markChanges(): Promise<void> {
+  const since = lastLook().version
+  const passages = since === undefined || since === version ? [] : await changesSince(since)
+  changes = passages.length
+  shownChange = -1
+  tell({ kind: 'changes', passages })
+  const notice = find(root, '[data-changes]', HTMLElement)
+  notice.hidden = changes === 0
+  find(notice, '[data-changes-text]', HTMLElement).textContent =
+    changes === 1 ? 'One passage changed since you last looked.' : `${changes} passages changed since you last looked.`
+}
+
+async function changesSince(since: number): Promise<object[]> {
+  try {
+    const answer = await fetch(`${base}/changes${query({ page, since: String(since) })}`)
+    return answer.ok ? ((await answer.json()) as { passages: object[] }).passages : []
+  } catch {
+    return []
+  }
+}
+
+function nextChange(): void {
+  shownChange = (shownChange + 1) % Math.max(1, changes)
+  tell({ kind: 'show-change', index: shownChange })
+}
+
+/** Messages of others that came since are told apart, in words too. */
+function markNew(): void {
+  const look = lastLook()
+  for (const message of list.querySelectorAll<HTMLElement>('.message:not([data-mine])')) {
+    if (!look.isNew(message.dataset['at'] ?? '') || message.querySelector('.message-new')) continue
+    const tag = document.createElement('span')
+    tag.className = 'tag accent message-new'
+    tag.textContent = 'new'
+    message.querySelector('.message-head')?.append(tag)
+  }
+}
 
 /** One stream for this tab; the browser connects again by itself, and says what it knows. */
 function listen(): void {
@@ -224,7 +300,11 @@ async function here(): Promise<void> {
   }
 }
 
-if (note) find(note, '[data-step]', HTMLButtonElement).hidden = false
+for (const tools of root.querySelectorAll<HTMLElement>('[data-tools]')) tools.hidden = false
+root.dataset['scripted'] = ''
+markNew()
+// The frame may have been faster than this script.
+tell({ kind: 'hello' })
 listen()
 void here()
 setInterval(() => void here(), HERE_MS)

@@ -11,7 +11,7 @@ import { html as htmlReply, json, seeOther } from '../../../ground/http/reply.ts
 import { paramsOf, type Request, type Route } from '../../../ground/http/route.ts'
 import { isCrossOrigin } from '../../../people/access/same-origin.ts'
 import type { SiteFacts } from '../../../drops/sites/rules.ts'
-import { mayDo, pagePathOf, THREAD_STATES } from '../../../drops/threads/rules.ts'
+import { mayDo, pagePathOf, THREAD_LABELS, THREAD_STATES, type ThreadLabel } from '../../../drops/threads/rules.ts'
 import type { Reviewer } from '../../../drops/threads/review.ts'
 import { openThreadSchema, writeMessageSchema } from '../../../drops/threads/schemas.ts'
 import { accessModeOf } from '../../../drops/viewers/access.ts'
@@ -19,12 +19,12 @@ import type { PageRequest } from '../frame/callers.ts'
 import type { Handlers } from '../frame/handlers.ts'
 import type { Page, Viewer } from '../frame/layout.ts'
 import type { DashboardServices } from '../frame/services.ts'
-import { comeInPage, namePage, reviewPage } from './review-view.ts'
+import { ANCHOR_FIELDS, comeInPage, namePage, reviewPage } from './review-view.ts'
 import { threadList, type ListedFor } from './thread-view.ts'
 
 const HOME = '/review/:slug'
 const DOOR = `${HOME}/guest/:token` as const
-const FORM = { on: HOME, keeps: ['preview', 'state'] } as const
+const FORM = { on: HOME, keeps: ['preview', 'state', 'label'] } as const
 
 type Services = DashboardServices
 
@@ -42,7 +42,10 @@ interface Asked {
   readonly page: string
   readonly preview: string | undefined
   readonly state: 'open' | 'resolved' | 'all'
+  readonly label: ThreadLabel | undefined
   readonly thread: string | undefined
+  /** The message that is being changed. */
+  readonly edit: string | undefined
 }
 
 function askedOf({ query }: Request): Asked {
@@ -52,13 +55,19 @@ function askedOf({ query }: Request): Asked {
     page: pagePathOf(query.get('page') ?? '/') ?? '/',
     preview: isPreviewName(preview) ? preview : undefined,
     state: [...THREAD_STATES, 'all' as const].find((each) => each === state) ?? 'open',
+    label: THREAD_LABELS.find((each) => each === query.get('label')),
     thread: query.get('thread') ?? undefined,
+    edit: query.get('edit') ?? undefined,
   }
 }
 
-/** The preview and the filter, which are names of ours. */
-function keptOf({ preview, state }: Pick<Asked, 'preview' | 'state'>): string {
-  const parts = [preview !== undefined && `preview=${preview}`, state !== 'open' && `state=${state}`]
+/** The preview and the filters, which are names of ours. */
+function keptOf({ preview, state, label }: Pick<Asked, 'preview' | 'state' | 'label'>): string {
+  const parts = [
+    preview !== undefined && `preview=${preview}`,
+    state !== 'open' && `state=${state}`,
+    label !== undefined && `label=${label}`,
+  ]
   const kept = parts.filter((part) => part !== false).join('&')
   return kept === '' ? '' : `?${kept}`
 }
@@ -94,8 +103,11 @@ function listedFor(viewer: Viewer, { site, reviewer }: Entered, asked: Asked, no
     base: `/review/${site.slug}`,
     query: kept,
     mayWrite: mayDo(reviewer, 'reply', { visible }),
+    isMember: reviewer.role === 'member',
+    isFiltered: asked.state !== 'open' || asked.label !== undefined,
     maySettle: ({ mine }) => reviewer.role === 'member' || (mine === true && reviewer.role === 'comment'),
     chosen: asked.thread,
+    editing: asked.edit,
     now,
   }
 }
@@ -107,7 +119,10 @@ function shellRoutes(services: Services, handlers: Handlers): Route[] {
     const { site, reviewer } = entered
     const wanted = askedOf(asked.request)
     const list = listedFor(asked.viewer, entered, wanted, clock.now())
-    const shown = await review.list(reviewer, wanted.thread === undefined ? wanted.state : 'all')
+    const shown =
+      wanted.thread === undefined
+        ? await review.list(reviewer, wanted)
+        : await review.list(reviewer, { state: 'all', label: undefined })
     const chosen = shown.find(({ id }) => id === wanted.thread)
     const page = chosen?.page ?? wanted.page
     const preview = wanted.preview ?? chosen?.preview ?? undefined
@@ -120,6 +135,7 @@ function shellRoutes(services: Services, handlers: Handlers): Route[] {
       preview,
       version: version.number,
       state: wanted.state,
+      label: wanted.label,
       threads: shown,
       changed: await review.changed(reviewer),
       list,
@@ -195,13 +211,11 @@ function deedRoutes(services: Services, handlers: Handlers): Route[] {
     handlers.form(`${HOME}/notes`, FORM, async (asked) => {
       const { request, params, form } = asked
       const { reviewer } = await requireReviewer(services, asked, params.slug)
-      const exact = form.get('exact') ?? ''
+      const anchor = anchorIn(form)
       const wanted = parse(openThreadSchema, {
         page: form.get('page') ?? '/',
         body: form.get('body') ?? '',
-        ...(exact === ''
-          ? {}
-          : { anchor: { exact, prefix: form.get('prefix') ?? '', suffix: form.get('suffix') ?? '' } }),
+        ...(anchor === undefined ? {} : { anchor }),
         ...(form.get('label') ? { label: form.get('label') } : {}),
         ...(askedOf(request).preview === undefined ? {} : { preview: askedOf(request).preview }),
       })
@@ -222,7 +236,41 @@ function deedRoutes(services: Services, handlers: Handlers): Route[] {
       await review.change(reviewer, params.thread, { state })
       return seeOther(back(params.slug, request, params.thread))
     }),
+    handlers.form(`${HOME}/threads/:thread/label`, FORM, async (asked) => {
+      const { request, params, form } = asked
+      const { reviewer } = await requireReviewer(services, asked, params.slug)
+      const label = THREAD_LABELS.find((each) => each === form.get('label')) ?? null
+      await review.change(reviewer, params.thread, { label })
+      return seeOther(back(params.slug, request, params.thread))
+    }),
+    handlers.form(`${HOME}/messages/:message/edit`, FORM, async (asked) => {
+      const { request, params, form } = asked
+      const { reviewer } = await requireReviewer(services, asked, params.slug)
+      const { body } = parse(writeMessageSchema, { body: form.get('body') ?? '' })
+      await review.edit(reviewer, params.message, body)
+      return seeOther(back(params.slug, request, params.message))
+    }),
+    handlers.form(`${HOME}/messages/:message/delete`, FORM, async (asked) => {
+      const { request, params } = asked
+      const { reviewer } = await requireReviewer(services, asked, params.slug)
+      await review.remove(reviewer, params.message)
+      return seeOther(back(params.slug, request, 'said-title'))
+    }),
   ]
+}
+
+/** What a note is about, as its form says; undefined for the page as a whole. */
+function anchorIn(form: URLSearchParams): Record<string, unknown> | undefined {
+  const [exact, prefix, suffix, element, src, x, y] = ANCHOR_FIELDS.map((name) => form.get(name) ?? '')
+  if (exact === '' && element === '') return undefined
+  return {
+    exact,
+    prefix,
+    suffix,
+    ...(element === '' ? {} : { element }),
+    ...(element === '' || exact !== '' ? {} : { src }),
+    ...(x === '' || y === '' || element === '' ? {} : { point: { x: Number(x), y: Number(y) } }),
+  }
 }
 
 /** What the script of the page asks for. */
@@ -248,7 +296,7 @@ function scriptRoutes(services: Services, handlers: Handlers): Route[] {
   return [
     route('GET', `${HOME}/list`, async ({ request, viewer }, entered) => {
       const asked = askedOf(request)
-      const threads = await review.list(entered.reviewer, asked.state)
+      const threads = await review.list(entered.reviewer, asked)
       return threadList(threads, listedFor(viewer, entered, asked, clock.now())).text
     }),
     route('GET', `${HOME}/frame`, async ({ request }, { site, reviewer }) => {
@@ -256,6 +304,12 @@ function scriptRoutes(services: Services, handlers: Handlers): Route[] {
       const version = preview === undefined ? await versions.liveVersion(site) : await previews.named(site.id, preview)
       const { src, pass } = await reviewFrames.of(site, reviewer, { page, preview })
       return { src, pass, version: version?.number ?? null }
+    }),
+    route('GET', `${HOME}/changes`, async ({ request }, { reviewer }) => {
+      const { page, preview } = askedOf(request)
+      const version = Number(request.query.get('since'))
+      if (!Number.isSafeInteger(version)) throw errors.invalidRequest('since: send the number of a version.')
+      return { passages: await review.changesSince(reviewer, { page, preview, version }) }
     }),
     route('POST', `${HOME}/here`, async (_, { site, reviewer }) => ({
       people: await reviewFrames.here(site, reviewer),

@@ -1,11 +1,11 @@
 /** The review page: the drop in a frame, what people say about it beside it, and the doors for who is not in yet. */
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
-import { MAX_AUTHOR_CHARS, MAX_BODY_CHARS } from '../../../drops/threads/rules.ts'
+import { MAX_AUTHOR_CHARS, MAX_BODY_CHARS, type ThreadLabel } from '../../../drops/threads/rules.ts'
 import type { ApiThread } from '../../../drops/threads/schemas.ts'
 import type { Page, Viewer } from '../frame/layout.ts'
 import { formAt } from '../parts/form-fields.ts'
 import { nameOf } from '../parts/words.ts'
-import { threadList, type ListedFor } from './thread-view.ts'
+import { LABELS, threadList, type ListedFor } from './thread-view.ts'
 
 interface NamedDrop {
   readonly slug: string
@@ -20,6 +20,7 @@ export interface Shell {
   readonly preview: string | undefined
   readonly version: number | undefined
   readonly state: 'open' | 'resolved' | 'all'
+  readonly label: ThreadLabel | undefined
   readonly threads: readonly ApiThread[]
   /** How far the list is, as `Review.changed` says. */
   readonly changed: number
@@ -47,7 +48,7 @@ export function reviewPage(viewer: Viewer, shell: Shell): Page {
     body: html`
       <div class="review" data-review="${list.base}" data-origin="${frame.origin}" data-preview="${preview ?? ''}"
         data-pass="${frame.pass}" data-page="${page}" data-version="${version ?? ''}" data-changed="${shell.changed}"
-        data-state="${shell.state}">
+        data-state="${shell.state}" data-label="${shell.label ?? ''}">
         <section class="review-shown" aria-label="The page">
           <div class="review-bar">
             <h1 class="review-title clip">${nameOf(drop)}</h1>
@@ -63,11 +64,16 @@ export function reviewPage(viewer: Viewer, shell: Shell): Page {
         <section class="review-side" aria-labelledby="said-title">
           <div class="cluster spread">
             <h2 id="said-title">Comments</h2>
-            <nav aria-label="Which comments"><ul class="plain cluster review-states">
-              ${STATES.map(([state, label]) => stateLink(shell, state, label))}
-            </ul></nav>
+            <nav aria-label="Which comments">
+              <ul class="plain cluster review-states">${STATES.map((each) => filterLink(shell, { state: each[0] }, each[1]))}</ul>
+              <ul class="plain cluster review-states">${FILTERS.map(([label, word]) => filterLink(shell, { label }, word))}</ul>
+            </nav>
           </div>
           <p class="notice" role="status" data-status hidden></p>
+          <div class="notice cluster spread" data-changes hidden>
+            <span data-changes-text></span>
+            <button class="button small" type="button" data-next-change>Next change</button>
+          </div>
           ${list.mayWrite && noteForm(viewer, shell)}
           <div data-list>${threadList(shell.threads, list)}</div>
         </section>
@@ -76,42 +82,67 @@ export function reviewPage(viewer: Viewer, shell: Shell): Page {
   }
 }
 
-function stateLink({ list, state, preview }: Shell, own: Shell['state'], label: string): Html {
-  const query = `${preview === undefined ? '' : `preview=${preview}&`}state=${own}`
-  const current = own === state ? html` aria-current="true"` : ''
-  return html`<li><a class="small" href="${list.base}?${query}"${current}>${label}</a></li>`
+const FILTERS = [
+  [undefined, 'Any label'],
+  ['must', 'Must'],
+  ['nice', 'Nice to have'],
+] as const
+
+/** One choice of the filters; the others stay as they are. */
+function filterLink(shell: Shell, choice: Partial<Pick<Shell, 'state' | 'label'>>, word: string): Html {
+  const wanted = { state: shell.state, label: shell.label, ...choice }
+  const query = new URLSearchParams({
+    ...(shell.preview === undefined ? {} : { preview: shell.preview }),
+    state: wanted.state,
+    ...(wanted.label === undefined ? {} : { label: wanted.label }),
+  })
+  const isCurrent = wanted.state === shell.state && wanted.label === shell.label
+  return html`<li><a class="small" href="${shell.list.base}?${query.toString()}"${isCurrent ? html` aria-current="true"` : ''}>${word}</a></li>`
 }
 
-/** Works without scripts as a note about the page; with them about what is selected. */
+/** Works without scripts as a note about the page; with them about what is selected or pointed at. */
 function noteForm(viewer: Viewer, { list, page, name }: Shell): Html {
   const form = formAt(viewer, `${list.base}/notes${list.query}`)
   return html`
     <form class="review-note form" method="post" action="${form.action}" data-live data-note>
       ${form.start}
       <input type="hidden" name="page" value="${page}">
-      <input type="hidden" name="exact" value=""><input type="hidden" name="prefix" value="">
-      <input type="hidden" name="suffix" value="">
-      <blockquote class="quote" data-quoted hidden></blockquote>
+      ${ANCHOR_FIELDS.map((field) => html`<input type="hidden" name="${field}" value="">`)}
+      <div class="review-tools cluster" data-tools hidden>
+        <button class="button small" type="button" data-point aria-pressed="false">Point at something</button>
+        <button class="button small" type="button" data-step="text">Next paragraph</button>
+        <button class="button small" type="button" data-step="figure">Next image</button>
+      </div>
+      <div class="review-quoted" data-about hidden>
+        <blockquote class="quote" data-quoted aria-live="polite"></blockquote>
+        <fieldset class="review-point" data-place hidden>
+          <legend class="small">Where in it</legend>
+          <label class="small">Across <input type="range" min="0" max="100" value="50" data-x></label>
+          <label class="small">Down <input type="range" min="0" max="100" value="50" data-y></label>
+        </fieldset>
+        <button class="button small" type="button" data-unquote>About the page instead</button>
+      </div>
       ${form.text({
         name: 'body',
         label: 'What should be different?',
         rows: 3,
         required: true,
         maxlength: MAX_BODY_CHARS,
-        hint: `You write as ${name}. Select text on the page to point at it.`,
+        hint: `You write as ${name}.`,
       })}
-      <div class="cluster">
+      <div class="cluster spread">
         <label class="visually-hidden" for="note-label">How much it matters</label>
         <select class="input review-label" id="note-label" name="label">
-          <option value="">No label</option><option value="must">Must</option><option value="nice">Nice to have</option>
+          ${LABELS.map(([value, word]) => html`<option value="${value}">${word}</option>`)}
         </select>
         <button class="button primary small">Comment</button>
-        <button class="button small" type="button" data-step hidden>Next paragraph</button>
-        <button class="button small" type="button" data-unquote hidden>About the page instead</button>
       </div>
     </form>
   `
 }
+
+/** What the note is about, filled in by the script. */
+export const ANCHOR_FIELDS = ['exact', 'prefix', 'suffix', 'element', 'src', 'x', 'y'] as const
 
 /** Behind a link that lets its holder comment: who they are, asked once. */
 export function namePage(viewer: Viewer, drop: NamedDrop, action: string): Page {

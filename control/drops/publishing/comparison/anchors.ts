@@ -14,13 +14,18 @@
 import { singleBlanks, type Block } from './page-text.ts'
 import { diffLines } from './text-diff.ts'
 
-/** What someone pointed at, as W3C's Web Annotation calls it: a quote with the text around it. */
+/**
+ * What someone pointed at, by the selectors of W3C's Web Annotation: a quote with the text around it (TextQuoteSelector),
+ * and for an element its structure path (CssSelector). `exact` is then the element's text, and empty where it has none.
+ */
 export interface Anchor {
   readonly exact: string
   readonly prefix: string
   readonly suffix: string
   /** The structure path of an element, as the browser saw it. */
   readonly element?: string | undefined
+  /** What an element without text shows, as the page writes it. */
+  readonly src?: string | undefined
   /** A point in an image: shares of its width and height. */
   readonly point?: { readonly x: number; readonly y: number } | undefined
 }
@@ -58,7 +63,7 @@ const TRANSLATED_SHARE = 0.6
 const GONE: Placed = { placement: 'gone' }
 
 /** How texts are compared: quotes and dashes as generators exchange them are one. Keeps the length. */
-function folded(text: string): string {
+export function folded(text: string): string {
   return text
     .replace(/[\u2018\u2019\u02bc]/g, "'")
     .replace(/[\u201c\u201d\u00ab\u00bb]/g, '"')
@@ -95,14 +100,14 @@ export function spotOf(blocks: readonly Block[], { exact, prefix, suffix }: Anch
   return isTie && (before !== '' || after !== '') && best?.score === 0 ? undefined : best?.spot
 }
 
-function commonEnd(one: string, other: string): number {
+export function commonEnd(one: string, other: string): number {
   const most = Math.min(one.length, other.length, CONTEXT_CHARS)
   let count = 0
   while (count < most && one.at(-1 - count) === other.at(-1 - count)) count++
   return count
 }
 
-function commonStart(one: string, other: string): number {
+export function commonStart(one: string, other: string): number {
   const most = Math.min(one.length, other.length, CONTEXT_CHARS)
   let count = 0
   while (count < most && one[count] === other[count]) count++

@@ -1,7 +1,17 @@
 /** Places the comments of a drop in a version's pages. Runs in a worker thread. */
 import type { BlobStore } from '../../../../shared/blobs/blob-store.ts'
-import { align, place, placeWithout, type Alignment, type Anchor, type FoundAnchor, type Placed } from './anchors.ts'
-import { blocksOf, singleBlanks, type Block } from './page-text.ts'
+import {
+  align,
+  CONTEXT_CHARS,
+  place,
+  placeWithout,
+  type Alignment,
+  type Anchor,
+  type FoundAnchor,
+  type Placed,
+} from './anchors.ts'
+import { figureOf, isFigureAnchor, placeFigure } from './figures.ts'
+import { blocksOf, figuresOf, singleBlanks, type Block, type Figure } from './page-text.ts'
 
 /** The file behind a page, and what it was made of. */
 export interface PageFile {
@@ -45,6 +55,7 @@ export async function placeAnchors(
 function createPages(blobs: Pick<BlobStore, 'read'>) {
   const blocks = new Map<string, Block[]>()
   const alignments = new Map<string, Alignment>()
+  const figures = new Map<string, Figure[]>()
   const sources = new Map<string, string>()
   async function read(hash: string): Promise<Buffer> {
     const bytes = await blobs.read(hash)
@@ -59,6 +70,11 @@ function createPages(blobs: Pick<BlobStore, 'read'>) {
   }
   return {
     textOf,
+    async figuresOf(hash: string): Promise<Figure[]> {
+      const known = figures.get(hash) ?? figuresOf(await read(hash))
+      figures.set(hash, known)
+      return known
+    },
     async between(before: string, after: string): Promise<Alignment> {
       const key = `${before} ${after}`
       const known = alignments.get(key)
@@ -79,9 +95,10 @@ type Pages = ReturnType<typeof createPages>
 
 async function answerTo(pages: Pages, { id, anchor, found, before, after }: PlaceRequest): Promise<PlaceAnswer> {
   if (!after) return { id, placement: 'gone', found: null }
-  if (!anchor || anchor.exact === '') return { id, placement: 'same', found }
+  if (!anchor || (anchor.exact === '' && anchor.element === undefined)) return { id, placement: 'same', found }
   // What only a script shows is where the browser finds it.
   if (!found && before) return { id, placement: 'same', found: null }
+  if (isFigureAnchor(anchor)) return { id, ...(await figurePlaced(pages, { anchor, found, before, after })) }
   const placed = await placedIn(pages, { anchor, found, before, after })
   if (!placed.at) return { id, placement: placed.placement, found: null }
   const { block, ...at } = placed.at
@@ -92,15 +109,35 @@ async function answerTo(pages: Pages, { id, anchor, found, before, after }: Plac
   }
 }
 
-async function placedIn(
+interface Placing {
+  readonly anchor: Anchor
+  readonly found: FoundAnchor | null
+  readonly before: PageFile | undefined
+  readonly after: PageFile
+}
+
+/** An image, or another element without text. Of a page that is no longer kept, what was said of it is all there is. */
+async function figurePlaced(
   pages: Pages,
-  {
-    anchor,
-    found,
-    before,
-    after,
-  }: { anchor: Anchor; found: FoundAnchor | null; before: PageFile | undefined; after: PageFile },
-): Promise<Placed> {
+  { anchor, found, before, after }: Placing,
+): Promise<Pick<PlaceAnswer, 'placement' | 'found'>> {
+  const wanted = found ?? anchor
+  const fresh = await pages.figuresOf(after.hash)
+  const old = before && (await pages.figuresOf(before.hash))
+  const own = figureOf(old ?? fresh, wanted)
+  if (!own) return { placement: 'gone', found: null }
+  const { placement, at } = placeFigure(old ?? fresh, fresh, own)
+  if (!at) return { placement, found: null }
+  const isOther = placement === 'same' && anchor.src !== undefined && at.src !== anchor.src
+  return { placement: isOther ? 'changed' : placement, found: figureFound(anchor, at, after) }
+}
+
+function figureFound(anchor: Anchor, { src, before, after, line }: Figure, { path, source }: PageFile): FoundAnchor {
+  const place = source ? { file: source.path } : { file: path, line }
+  return { ...anchor, src, prefix: before, suffix: after, ...place }
+}
+
+async function placedIn(pages: Pages, { anchor, found, before, after }: Placing): Promise<Placed> {
   if (!before) return placeWithout(await pages.textOf(after.hash), found ?? anchor)
   const alignment = await pages.between(before.hash, after.hash)
   const placed = place(alignment, found ?? anchor) ?? placeWithout(alignment.after, anchor)
@@ -123,14 +160,38 @@ async function sourceOf(
   return { file: source.path, ...(at < 0 ? {} : { line: text.slice(0, at).split('\n').length }) }
 }
 
+/** As many as are shown at once. */
+const MAX_PASSAGES = 100
+
+/** changedPassages is what of a page was not in an earlier version of it, block by block. */
+export async function changedPassages(
+  blobs: Pick<BlobStore, 'read'>,
+  before: PageFile | undefined,
+  after: PageFile,
+): Promise<Anchor[]> {
+  if (before?.hash === after.hash) return []
+  const pages = createPages(blobs)
+  const blocks = await pages.textOf(after.hash)
+  const fresh = before ? (await pages.between(before.hash, after.hash)).fresh : [...blocks.keys()]
+  return fresh.slice(0, MAX_PASSAGES).map((index) => ({
+    exact: blocks[index]?.text ?? '',
+    prefix: (blocks[index - 1]?.text ?? '').slice(-CONTEXT_CHARS),
+    suffix: (blocks[index + 1]?.text ?? '').slice(0, CONTEXT_CHARS),
+  }))
+}
+
 /** findAnchor says where a new comment is in the page as it is now; null where the page's own text does not have it. */
 export async function findAnchor(
   blobs: Pick<BlobStore, 'read'>,
   anchor: Anchor,
   file: PageFile,
 ): Promise<FoundAnchor | null> {
-  if (anchor.exact === '') return null
   const pages = createPages(blobs)
+  if (isFigureAnchor(anchor)) {
+    const own = figureOf(await pages.figuresOf(file.hash), anchor)
+    return own ? figureFound(anchor, own, file) : null
+  }
+  if (anchor.exact === '') return null
   const alignment = await pages.between(file.hash, file.hash)
   const placed = place(alignment, anchor)
   if (!placed?.at) return null

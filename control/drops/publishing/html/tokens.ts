@@ -53,7 +53,7 @@ export type Markup =
  * million objects.
  */
 const KNOWN_ATTRIBUTES: ReadonlySet<string> = new Set(
-  `action charset color content data encoding face href http-equiv name poster rel size src srcset type xlink:href`.split(
+  `action alt charset color content data encoding face href http-equiv name poster rel size src srcset type xlink:href`.split(
     ' ',
   ),
 )

@@ -7,7 +7,7 @@ import { analyse } from '../analysis/analyse.ts'
 import { inspectArchive } from '../archive/gate.ts'
 import { extractEntries, verifyEntries } from '../archive/extract.ts'
 import { compareTexts } from '../comparison/compare-texts.ts'
-import { findAnchor, placeAnchors } from '../comparison/place-threads.ts'
+import { changedPassages, findAnchor, placeAnchors } from '../comparison/place-threads.ts'
 import { readWords } from '../analysis/page-words.ts'
 import { writeReport } from '../analysis/report.ts'
 import { readSiteRules } from '../manifest/site-rules.ts'
@@ -41,6 +41,8 @@ serveJobs((job: ContentJob): Promise<unknown> => {
       return placeAnchors(blobs, job.requests)
     case 'find':
       return findAnchor(blobs, job.anchor, job.file)
+    case 'passages':
+      return changedPassages(blobs, job.before, job.after)
     case 'words':
       return readWords(blobs, job.pages)
     case 'card':

@@ -32,6 +32,8 @@ export type ContentJob =
   /** Where comments are in a version's pages; where a new one is. */
   | { readonly kind: 'place'; readonly requests: readonly PlaceRequest[] }
   | { readonly kind: 'find'; readonly anchor: Anchor; readonly file: PageFile }
+  /** What of a page was not in an earlier version of it. */
+  | { readonly kind: 'passages'; readonly before: PageFile | undefined; readonly after: PageFile }
   /** Reads what pages are found by. */
   | { readonly kind: 'words'; readonly pages: readonly ReadPage[] }
   /** Draws a card and stores it. */

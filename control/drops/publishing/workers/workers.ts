@@ -94,6 +94,8 @@ export interface PublishingWorkers {
   find(owner: string, anchor: Anchor, file: PageFile): Promise<FoundAnchor | null>
   /** The card of a drop, stored as a blob; undefined where it takes too long. */
   card(owner: string, text: CardText): Promise<StoredBlob | undefined>
+  /** What of a page is new since an earlier version; nothing where that takes too long. */
+  passages(owner: string, before: PageFile | undefined, after: PageFile): Promise<readonly Anchor[]>
   /** What pages are found by; nothing where that takes too long. */
   words(pages: readonly ReadPage[]): Promise<readonly string[]>
   /** Like `analyse`, in threads of low priority that no caller waits for: as many at once as there are cores. */
@@ -209,6 +211,10 @@ export function createPublishingWorkers(options: WorkersOptions): PublishingWork
       content
         .run<FoundAnchor | null>({ kind: 'find', anchor, file }, { timeoutMs: PLACE_TIMEOUT_MS, owner })
         .catch(orElse<FoundAnchor | null>(null)),
+    passages: (owner, before, after) =>
+      content
+        .run<readonly Anchor[]>({ kind: 'passages', before, after }, { timeoutMs: PLACE_TIMEOUT_MS, owner })
+        .catch(orElse<readonly Anchor[]>([])),
     words: (pages) =>
       content
         .run<readonly string[]>({ kind: 'words', pages }, { timeoutMs: WORDS_TIMEOUT_MS, owner: 'search' })

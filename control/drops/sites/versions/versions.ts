@@ -50,6 +50,8 @@ export interface Versions extends PublishVersions, Comparisons, Refinement {
   findBySlug(actor: Actor, slug: string | undefined): Promise<SiteFacts | undefined>
   /** What visitors see now; undefined when nothing is published. */
   liveVersion(site: Pick<SiteFacts, 'id' | 'live_version_id'>): Promise<RetainedVersion | undefined>
+  /** A version that is kept, by its number. */
+  numbered(siteId: string, number: number): Promise<RetainedVersion | undefined>
   liveManifestHash(site: Pick<SiteFacts, 'id' | 'live_version_id'>): Promise<string | undefined>
   liveManifest(siteId: string, liveVersionId: string | null): Promise<Manifest | undefined>
   /** The id of a retained version by its number, or by the id itself. */
@@ -73,6 +75,8 @@ export function createVersions(deps: VersionsDependencies): Versions {
     requirePublishable: (site) => requirePublishable(site, clock.now()),
     findBySlug: (actor, slug) => findBySlug({ sql, sites }, actor, slug),
     liveVersion,
+    numbered: async (siteId, number) =>
+      (await queries.retainedVersions(sql, siteId)).find((version) => version.number === number),
     liveManifestHash: async (site) => (await liveVersion(site))?.manifest_hash,
 
     async liveManifest(siteId, liveVersionId) {
