@@ -7,7 +7,7 @@ export interface Thread {
   readonly state: string
   readonly label: string | null
   readonly placement: string
-  readonly anchor: { readonly exact: string } | null
+  readonly anchor: { readonly exact: string; readonly element?: string; readonly src?: string } | null
   readonly found: { readonly file?: string; readonly line?: number } | null
   readonly messages: readonly { readonly author: { readonly name: string }; readonly body: string }[]
 }

@@ -27,6 +27,7 @@ import { createAccessRequests, type AccessRequests } from '../drops/visiting/req
 import { createSharedWithMe, type SharedWithMe } from '../drops/visiting/shared-with-me.ts'
 import { createViewerSharing, type ViewerSharing } from '../drops/visiting/sharing.ts'
 import { createReviewFrames, type ReviewFrames } from '../drops/review/frames.ts'
+import { createThreadImages, type ThreadImages } from '../drops/threads/images.ts'
 import { createThreadNews, tellingTabs } from '../drops/threads/news.ts'
 import { createReview, type Review } from '../drops/threads/review.ts'
 import { createInspector, type Inspector } from '../drops/trust/inspector.ts'
@@ -59,6 +60,7 @@ export interface Drops {
   readonly viewerSharing: ViewerSharing
   readonly review: Review
   readonly reviewFrames: ReviewFrames
+  readonly threadImages: ThreadImages
   readonly sharedWithMe: SharedWithMe
   readonly accessRequests: AccessRequests
   readonly domains: Domains
@@ -138,6 +140,7 @@ export function composeDrops(ground: Ground): Drops {
     viewerSharing: createViewerSharing({ ...ground, routing, refreshRoutes, sites }),
     sharedWithMe: createSharedWithMe(ground),
     reviewFrames: createReviewFrames(ground),
+    threadImages: createThreadImages(ground),
     review: tellingTabs(
       createReview({ ...ground, publishing, versions, previews, baseUrl: config.baseUrl }),
       createThreadNews({

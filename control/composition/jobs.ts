@@ -108,6 +108,7 @@ function sweeps(services: Services, records: JobRecords): Job[] {
       name: 'comments',
       run: () => mailDigests({ ...services, baseUrl: services.config.baseUrl }),
     },
+    { name: 'pasted images', atMostEveryMs: SWEEP_MS, run: () => services.threadImages.sweep() },
     { name: 'records', atMostEveryMs: SWEEP_MS, run: () => forgetRecords(services) },
     { name: 'billing', run: () => services.billing.reconcile() },
     { name: 'blobs', atMostEveryMs: BLOB_SWEEP_MS, run: () => services.blobCollection.run() },

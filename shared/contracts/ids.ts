@@ -30,9 +30,10 @@ export type IdPrefix =
   /** A viewer, a guest link. */
   | 'vw'
   | 'gl'
-  /** A thread, a message in it. */
+  /** A thread, a message in it, an image in that. */
   | 'th'
   | 'tm'
+  | 'ti'
 
 export function newId(prefix: IdPrefix, now = Date.now()): string {
   let time = now

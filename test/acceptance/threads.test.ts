@@ -327,3 +327,43 @@ test('a link ends with its comments, a drop with everything, and the export tell
   expect((await call({ token: owner.token }, 'DELETE', drop.path)).status).toBe(204)
   expect((await call(two.who, 'GET', `${drop.path}/threads`)).status).toBe(401)
 })
+
+test('images are pasted, named by a message, seen by who reads it, and gone with it', async () => {
+  const drop = await newDrop(PAGE(), { access_mode: 'viewers' })
+  const [ada, bob] = [await guestLink(drop, 'comment'), await guestLink(drop, 'comment')]
+  const looker = await guestLink(drop, 'view')
+  const images = `/review/${drop.slug}/images`
+  const paste = (who: Who, body: Buffer) => stack.fetch(images, { ...who, method: 'POST', body })
+  const GIF = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
+  const pasted = await paste(ada.who, GIF)
+  expect(pasted.status, pasted.text()).toBe(201)
+  const { id, url } = pasted.json<{ id: string; url: string }>()
+  expect(pasted.json()).toMatchObject({ type: 'image/gif', width: 1, height: 1, bytes: GIF.length })
+  const look = (who: Who) => call(who, 'GET', new URL(url).pathname)
+  // Before it is sent it is its author's alone, and no other message takes it.
+  expect([(await look(ada.who)).status, (await look(bob.who)).status]).toEqual([200, 404])
+  expect((await open(drop, bob.who, { images: [id] })).status).toBe(400)
+  const thread = await opened(drop, ada.who, { images: [id] })
+  expect(thread.messages[0]).toMatchObject({ images: [{ id, url }] })
+  expect((await open(drop, ada.who, { images: [id] })).status).toBe(400)
+
+  const shown = await look({ token: owner.token })
+  expect(shown.body.equals(GIF)).toBe(true)
+  expect(shown.header('content-type')).toBe('image/gif')
+  expect(shown.header('x-content-type-options')).toBe('nosniff')
+  expect(shown.header('content-security-policy')).toContain('sandbox')
+  expect(shown.header('cross-origin-resource-policy')).toBe('same-origin')
+  expect([(await look(bob.who)).status, (await look(looker.who)).status, (await look({})).status]).toEqual([
+    200, 403, 401,
+  ])
+  expect((await paste(looker.who, GIF)).status).toBe(403)
+  expect((await paste({}, GIF)).status).toBe(401)
+
+  for (const bad of ['<!doctype html><script>1</script>', '<svg xmlns="http://www.w3.org/2000/svg"/>', ''])
+    expect((await paste(ada.who, Buffer.from(bad))).status).toBe(400)
+  expect((await paste(ada.who, Buffer.concat([GIF, Buffer.alloc(2_000_001)]))).status).toBe(413)
+  expect((await open(drop, ada.who, { images: Array.from({ length: 5 }, () => id) })).status).toBe(400)
+
+  expect((await call(ada.who, 'DELETE', `${drop.path}/messages/${thread.messages[0]!.id}`)).status).toBe(204)
+  expect((await look({ token: owner.token })).status).toBe(404)
+})

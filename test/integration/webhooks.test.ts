@@ -105,6 +105,33 @@ test('tells each event of a drop in order, signed as Standard Webhooks says', as
   expect(await deliver()).toEqual([])
 })
 
+test('threads are told when they are opened, answered and resolved, also by the publish that mends them', async () => {
+  const actor = await world.newActor('plus')
+  const { services } = world
+  const hook = await services.webhooks.create(actor, {
+    url,
+    events: ['thread.opened', 'thread.replied', 'thread.resolved'],
+  })
+  const { site } = await world.publishPage(actor, 'one', 'discussed-drop')
+  const reviewer = await services.reviewers.member(actor, site.id)
+  const thread = await services.review.open(reviewer, { page: '/', body: 'Words that stay here.' })
+  await services.review.reply(reviewer, thread.id, { body: 'Indeed.' })
+  await services.review.change(reviewer, thread.id, { state: 'resolved' })
+  await services.review.change(reviewer, thread.id, { state: 'open' })
+  const content = { kind: 'text', format: 'html', content: '<title>two</title>' } as const
+  await services.quickPublish.publish(actor, { content, slug: 'discussed-drop', resolves: [thread.id] })
+  expect(await deliver()).toEqual(['thread.opened', 'thread.replied', 'thread.resolved', 'thread.resolved'])
+  const told = received.map(({ body, headers }) => new Webhook(hook.secret).verify(body, headers))
+  expect(told).toMatchObject([
+    { data: { site_id: site.id, slug: 'discussed-drop', thread_id: thread.id } },
+    { data: { thread_id: thread.id } },
+    { data: { thread_id: thread.id } },
+    { data: { thread_id: thread.id, version_number: 2 } },
+  ])
+  // Ids, and no word of what was said: a receiver asks for it with a credential.
+  expect(received.map(({ body }) => body).join()).not.toContain('Words that stay here.')
+})
+
 test('a refused publish tells nothing', async () => {
   const { actor } = await newHook()
   await world.publishPage(actor, 'one', 'refused-drop')

@@ -90,9 +90,14 @@ function linesOf(thread: Thread): string[] {
   const facts = [state, label, placement === 'same' ? null : placement].filter((fact) => fact !== null).join(', ')
   return [
     `${id}  ${plain(page)}${plain(where)}  (${facts})`,
-    ...(anchor ? [`  "${shown(anchor.exact)}"`] : []),
+    ...(anchor ? [`  ${placeOf(anchor)}`] : []),
     ...messages.map(({ author, body }) => `  ${shown(author.name)}: ${shown(body)}`),
   ]
+}
+
+/** The words, or which element it is where it has none. */
+function placeOf({ exact, element = '', src = '' }: NonNullable<Thread['anchor']>): string {
+  return exact === '' ? shown(`${element} ${src}`) : `"${shown(exact)}"`
 }
 
 function shown(text: string): string {

@@ -84,6 +84,12 @@ function threadFacts(thread: ApiThread): Record<string, unknown> {
     ...(placement === 'changed' && found ? { now: found.exact } : {}),
     ...(found?.file === undefined ? {} : { file: found.file }),
     ...(found?.line === undefined ? {} : { line: found.line }),
-    messages: messages.map(({ body, author, at: when }) => ({ from: author.name, kind: author.kind, at: when, body })),
+    messages: messages.map(({ body, author, at: when, images }) => ({
+      from: author.name,
+      kind: author.kind,
+      at: when,
+      body,
+      ...(images.length === 0 ? {} : { images: images.map(({ url }) => url) }),
+    })),
   }
 }

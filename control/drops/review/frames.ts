@@ -9,7 +9,7 @@ import { addressOf } from '../../../shared/settings/settings.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 import type { SiteFacts } from '../sites/rules.ts'
-import type { Reviewer } from '../threads/review.ts'
+import type { Reviewer } from '../threads/reviewer.ts'
 import { memberSubject, noteAdmission } from '../viewers/lists.ts'
 import { findHistory } from './queries.ts'
 

@@ -9,13 +9,15 @@ import { paramsOf, type Method, type PathParams, type Route } from '../../ground
 import { THREAD_LABELS, THREAD_STATES } from '../threads/rules.ts'
 import {
   changeThreadSchema,
+  editMessageSchema,
   messageSchema,
   openThreadSchema,
   threadSchema,
   threadsSchema,
   writeMessageSchema,
 } from '../threads/schemas.ts'
-import type { Review, Reviewer } from '../threads/review.ts'
+import type { Review } from '../threads/review.ts'
+import type { Reviewer } from '../threads/reviewer.ts'
 import { GUEST_HEADER, type Reviewers } from './reviewers.ts'
 
 const site = '/api/v1/sites/:id'
@@ -128,7 +130,7 @@ function messageRoutes(deps: ReviewRoutesDependencies): Route[] {
     needs: 'publish',
     summary: 'Change what you wrote',
     status: 200,
-    body: writeMessageSchema,
+    body: editMessageSchema,
     output: messageSchema,
   } as const
   const remove = {
@@ -147,7 +149,7 @@ function messageRoutes(deps: ReviewRoutesDependencies): Route[] {
       status: 201,
       body: writeMessageSchema,
       output: messageSchema,
-      run: ({ reviewer, params, body }) => review.reply(reviewer, params.thread_id, body.body),
+      run: ({ reviewer, params, body }) => review.reply(reviewer, params.thread_id, body),
     }),
     reviewRoute(deps, {
       ...edit,

@@ -523,7 +523,8 @@ export async function referencedBlobs(sql: Sql, hashes: readonly string[], now: 
     or exists (
       select from upload_blobs f join uploads u on u.id = f.upload_id
       where f.hash = listed.hash and u.expires_at > ${now})
-    or exists (select from kept_blobs k where k.hash = listed.hash)`
+    or exists (select from kept_blobs k where k.hash = listed.hash)
+    or exists (select from thread_images i where i.hash = listed.hash)`
   return new Set(rows.map((row) => row.hash))
 }
 

@@ -6,7 +6,8 @@ import type { Redis } from 'ioredis'
 import { siteHost } from '../../../shared/http/hosts.ts'
 import { keys, LOG_LENGTH } from '../../../shared/redis/keys.ts'
 import { encodeStreamMessage } from '../../../shared/redis/stream.ts'
-import type { Review, Reviewer } from './review.ts'
+import type { Review } from './review.ts'
+import type { Reviewer } from './reviewer.ts'
 
 interface ThreadNewsDependencies {
   readonly redis: Pick<Redis, 'xadd'>

@@ -35,13 +35,36 @@ export interface MessageRow {
   readonly author_name: string
   readonly created_at: Date
   readonly edited_at: Date | null
+  readonly images: readonly ShownImage[]
+}
+
+/** An image of a message, as far as it is shown. */
+export type ShownImage = Pick<ImageRow, 'id' | 'type' | 'byte_size' | 'width' | 'height'>
+
+export interface ImageRow {
+  readonly id: string
+  readonly site_id: string
+  readonly message_id: string | null
+  readonly hash: string
+  readonly type: string
+  readonly byte_size: number
+  readonly width: number
+  readonly height: number
+  readonly author_kind: AuthorKind
+  readonly author_id: string
+  readonly author_key: string
+  readonly created_at: Date
 }
 
 const threadColumns = (sql: Sql) => sql`
   id, site_id, page, state, label, anchor, placement, found, preview, version_number, placed_version, resolved_version,
   author_kind, author_id, author_key, author_name, created_at, resolved_at`
 const messageColumns = (sql: Sql) => sql`
-  id, thread_id, site_id, body, author_kind, author_id, author_key, author_name, created_at, edited_at`
+  id, thread_id, site_id, body, author_kind, author_id, author_key, author_name, created_at, edited_at,
+  coalesce((
+    select jsonb_agg(jsonb_build_object(
+      'id', i.id, 'type', i.type, 'byte_size', i.byte_size, 'width', i.width, 'height', i.height) order by i.created_at, i.id)
+    from thread_images i where i.message_id = thread_messages.id), '[]') as images`
 
 export interface ThreadFilter {
   readonly state: ThreadState | 'all'
@@ -127,6 +150,40 @@ export async function insertMessage(
   await sql`insert into thread_messages ${sql({ ...message, ...authorColumns(author), mailed_at })}`
 }
 
+const imageColumns = (sql: Sql) => sql`
+  id, site_id, message_id, hash, type, byte_size, width, height, author_kind, author_id, author_key, created_at`
+
+export async function insertImage(sql: Sql, image: ImageRow): Promise<void> {
+  await sql`insert into thread_images ${sql({ ...image })}`
+}
+
+export async function findImage(sql: Sql, siteId: string, imageId: string): Promise<ImageRow | undefined> {
+  const [row] = await sql<ImageRow[]>`
+    select ${imageColumns(sql)} from thread_images where site_id = ${siteId} and id = ${imageId}`
+  return row
+}
+
+export async function countImages(sql: Sql, siteId: string): Promise<number> {
+  return one(await sql<{ count: number }[]>`select count(*)::int as count from thread_images where site_id = ${siteId}`)
+    .count
+}
+
+/** Those of the author that no message has yet. */
+export async function setImagesMessage(
+  sql: Sql,
+  { siteId, author, messageId, ids }: { siteId: string; author: Author; messageId: string; ids: readonly string[] },
+): Promise<ImageRow[]> {
+  return sql<ImageRow[]>`
+    update thread_images set message_id = ${messageId}
+    where site_id = ${siteId} and id = any(${ids as string[]}) and message_id is null
+      and author_kind = ${author.kind} and author_id = ${author.id} and author_key = ${author.key}
+    returning ${imageColumns(sql)}`
+}
+
+export async function deleteUnsentImages(sql: Sql, before: Date): Promise<void> {
+  await sql`delete from thread_images where message_id is null and created_at < ${before}`
+}
+
 export async function setBody(sql: Sql, messageId: string, body: string, now: Date): Promise<void> {
   await sql`update thread_messages set body = ${body}, edited_at = ${now} where id = ${messageId}`
 }
@@ -210,6 +267,7 @@ export async function findChanged(sql: Sql, siteId: string): Promise<number> {
 }
 
 export async function eraseThreadsOfSite(sql: Sql, siteId: string): Promise<void> {
+  await sql`delete from thread_images where site_id = ${siteId}`
   await sql`delete from thread_messages where site_id = ${siteId}`
   await sql`delete from threads where site_id = ${siteId}`
 }
@@ -253,6 +311,7 @@ export async function takeUnmailed(
 
 /** What one person, viewer or link wrote, and the threads that consist of nothing else. Returns the drops. */
 export async function eraseAuthor(sql: Sql, kind: AuthorKind, authorId: string): Promise<string[]> {
+  await sql`delete from thread_images where author_kind = ${kind} and author_id = ${authorId}`
   const rows = await sql<{ site_id: string }[]>`
     delete from thread_messages where author_kind = ${kind} and author_id = ${authorId} returning site_id`
   const opened = await sql<{ site_id: string }[]>`

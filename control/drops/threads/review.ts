@@ -15,21 +15,20 @@ import { recordAudit, type AuditAction } from '../../people/audit/audit.ts'
 import type { Anchor, FoundAnchor } from '../publishing/comparison/anchors.ts'
 import type { Publishing } from '../publishing/contract.ts'
 import { storable } from '../publishing/html/text.ts'
+import { attachImages } from './images.ts'
 import * as queries from './queries.ts'
+import { requireMay, type ReviewedDrop, type Reviewer } from './reviewer.ts'
 import {
   MAX_AUTHOR_CHARS,
   MAX_MESSAGES_PER_THREAD,
   MAX_THREADS_PER_DROP,
-  mayDo,
   mentionsIn,
   nameOfEmail,
   pagePathOf,
   THREAD_ALLOWANCES,
   type Author,
   type Commenter,
-  type ThreadDeed,
   type ThreadState,
-  type ThreadsVisible,
 } from './rules.ts'
 import {
   showMessage,
@@ -42,27 +41,6 @@ import {
 import { pageFileOf, reviewUrlOf, threadMailKeyOf } from './threads.ts'
 import { dropNameOf, subjectOf } from '../viewers/lists.ts'
 
-/** What this needs to know of a drop. */
-export interface ReviewedDrop {
-  readonly id: string
-  readonly org_id: string | null
-  readonly slug: string
-  readonly name: string
-  readonly spa_fallback: boolean
-  readonly live_version_id: string | null
-  readonly threads_visible: ThreadsVisible
-}
-
-/** Someone at the threads, and the drop that they are about. */
-export interface Reviewer extends Commenter {
-  readonly site: ReviewedDrop
-  /** A member's own credential, for the audit log. */
-  readonly actor: Actor | undefined
-  /** Their address, where it is known. */
-  readonly email: string | undefined
-  readonly ip: string
-}
-
 interface ReviewedVersion {
   readonly number: number
   readonly manifest_hash: string
@@ -73,14 +51,17 @@ export interface ThreadChange {
   readonly label?: 'must' | 'nice' | null | undefined
 }
 
-/** Which threads are listed. */
-export type ThreadFilter = queries.ThreadFilter
-
 /** A page, and the version of it that a person saw last. */
-export interface LastLook {
+export interface LookedAt {
   readonly page: string
   readonly preview: string | undefined
   readonly version: number
+}
+
+/** The words of a message, and the images that were pasted into it. */
+interface Said {
+  readonly body: string
+  readonly images?: readonly string[] | undefined
 }
 
 /** One answer of several: words, an end, or both. */
@@ -92,9 +73,9 @@ export interface ThreadReply {
 
 export interface Review {
   /** The oldest first. Throws 403 for who may look and not see threads. */
-  list(reviewer: Reviewer, filter: ThreadFilter): Promise<ApiThread[]>
+  list(reviewer: Reviewer, filter: queries.ThreadFilter): Promise<ApiThread[]>
   open(reviewer: Reviewer, wanted: OpenThread): Promise<ApiThread>
-  reply(reviewer: Reviewer, threadId: string, body: string): Promise<ApiMessage>
+  reply(reviewer: Reviewer, threadId: string, said: Said): Promise<ApiMessage>
   /** By members, and by who opened it. */
   change(reviewer: Reviewer, threadId: string, change: ThreadChange): Promise<ApiThread>
   /** All of them or none, in one transaction. */
@@ -104,7 +85,7 @@ export interface Review {
   /** By its author, and by members. A thread goes with its last message. */
   remove(reviewer: Reviewer, messageId: string): Promise<void>
   /** What of a page was not in an earlier version of it; nothing where that version is no longer kept. */
-  changesSince(reviewer: Reviewer, looked: LastLook): Promise<readonly Anchor[]>
+  changesSince(reviewer: Reviewer, seen: LookedAt): Promise<readonly Anchor[]>
   /** Grows with every change, so that an open page knows when to ask anew. */
   changed(reviewer: Reviewer): Promise<number>
 }
@@ -160,26 +141,28 @@ function createDeeds(deps: ReviewDependencies) {
     throw errors.invalidRequest('Nothing is published here yet that a comment could be about.')
   }
 
-  async function write(tx: Sql, reviewer: Reviewer, threadId: string, text: string): Promise<queries.MessageRow> {
+  async function write(tx: Sql, reviewer: Reviewer, threadId: string, said: Said): Promise<queries.MessageRow> {
     const { site, kind, id, key, name } = reviewer
-    const body = storable(text)
+    const body = storable(said.body)
     const message = { id: newId('tm', clock.now()), thread_id: threadId, site_id: site.id, body, created_at: now() }
     await queries.insertMessage(tx, message, { kind, id, key, name })
+    const images = await attachImages(tx, reviewer, message.id, said.images ?? [])
     await mailMentioned(tx, deps, reviewer, { threadId, messageId: message.id, body })
     await queries.noteChange(tx, site.id)
-    return { ...message, author_kind: kind, author_id: id, author_key: key, author_name: name, edited_at: null }
+    const author = { author_kind: kind, author_id: id, author_key: key, author_name: name }
+    return { ...message, ...author, edited_at: null, images }
   }
 
   async function answer(
     tx: Sql,
     reviewer: Reviewer,
     thread: queries.ThreadRow,
-    body: string,
+    said: Said,
   ): Promise<queries.MessageRow> {
     requireMay(reviewer, 'reply')
     if ((await queries.countMessages(tx, thread.id)) >= MAX_MESSAGES_PER_THREAD)
       throw errors.limitReached(`A thread has at most ${MAX_MESSAGES_PER_THREAD} messages. Open another one.`)
-    const message = await write(tx, reviewer, thread.id, body)
+    const message = await write(tx, reviewer, thread.id, said)
     await tellWebhooks(tx, { type: 'thread.replied', siteId: reviewer.site.id, threadId: thread.id, at: now() })
     return message
   }
@@ -218,6 +201,7 @@ type Deeds = ReturnType<typeof createDeeds>
 export function createReview(deps: ReviewDependencies): Review {
   const { sql } = deps
   const deeds = createDeeds(deps)
+  const reviewUrl = ({ site }: Reviewer): string => reviewUrlOf(deps.baseUrl, site.slug)
   const { now, requireFewMessages, shown, shownAgain, answer, setState, record, requireThread } = deeds
   return {
     async list(reviewer, filter) {
@@ -227,12 +211,16 @@ export function createReview(deps: ReviewDependencies): Review {
 
     open: (reviewer, wanted) => openThread(deps, deeds, reviewer, wanted),
 
-    async reply(reviewer, threadId, body) {
+    async reply(reviewer, threadId, said) {
       requireMay(reviewer, 'reply')
       if (!(await queries.findThread(sql, reviewer.site.id, threadId))) throw errors.notFound('thread')
       await requireFewMessages(reviewer)
       return transaction(sql, async (tx) =>
-        showMessage(await answer(tx, reviewer, await requireThread(tx, reviewer, threadId), body), reviewer),
+        showMessage(
+          await answer(tx, reviewer, await requireThread(tx, reviewer, threadId), said),
+          reviewUrl(reviewer),
+          reviewer,
+        ),
       )
     },
 
@@ -255,7 +243,7 @@ export function createReview(deps: ReviewDependencies): Review {
         // In one order, so that two who answer the same threads do not wait for each other for ever.
         for (const { thread: id, body, resolve } of replies.toSorted((a, b) => a.thread.localeCompare(b.thread))) {
           const thread = await requireThread(tx, reviewer, id)
-          if (body !== undefined) await answer(tx, reviewer, thread, body)
+          if (body !== undefined) await answer(tx, reviewer, thread, { body })
           if (resolve !== undefined) await setState(tx, reviewer, thread, resolve ? 'resolved' : 'open')
           answered.push(await shownAgain(tx, reviewer, id))
         }
@@ -272,7 +260,7 @@ export function createReview(deps: ReviewDependencies): Review {
         const body = storable(text)
         await queries.setBody(tx, messageId, body, now())
         await queries.noteChange(tx, reviewer.site.id)
-        return showMessage({ ...message, body, edited_at: now() }, reviewer)
+        return showMessage({ ...message, body, edited_at: now() }, reviewUrl(reviewer), reviewer)
       }),
 
     remove: (reviewer, messageId) =>
@@ -335,7 +323,7 @@ async function openThread(
       created_at: now(),
     }
     await queries.insertThread(tx, thread, authorFields(reviewer))
-    await write(tx, reviewer, id, wanted.body)
+    await write(tx, reviewer, id, wanted)
     await tellWebhooks(tx, { type: 'thread.opened', siteId: site.id, threadId: id, at: now() })
     await record(tx, reviewer, 'thread.opened', { thread: id })
     return shownAgain(tx, reviewer, id)
@@ -348,21 +336,6 @@ function authorFields({ kind, id, key, name }: Reviewer): Author {
 
 function authorOf(row: Pick<queries.MessageRow, 'author_kind' | 'author_id' | 'author_key'>) {
   return { kind: row.author_kind, id: row.author_id, key: row.author_key }
-}
-
-type Written = ReturnType<typeof authorOf>
-
-const REFUSALS: Readonly<Record<ThreadDeed, string>> = {
-  read: 'The owner of this drop shows its comments to those who may comment.',
-  open: 'You may look at this drop, and not comment on it. Ask its owner for a link that lets you.',
-  reply: 'You may look at this drop, and not comment on it. Ask its owner for a link that lets you.',
-  'set-state': 'Members, and who opened a thread, resolve and reopen it.',
-  edit: 'Only who wrote a message changes it.',
-  delete: 'Members, and who wrote a message, delete it.',
-}
-
-function requireMay(reviewer: Reviewer, deed: ThreadDeed, of?: Written): void {
-  if (!mayDo(reviewer, deed, { visible: reviewer.site.threads_visible, of })) throw errors.forbidden(REFUSALS[deed])
 }
 
 /** People are mailed who may see the drop, and no one else: a comment is no way to write to strangers. */

@@ -32,6 +32,10 @@ export const MAX_AUTHOR_CHARS = 80
 /** A list that people read; older threads can be resolved and their drop exported. */
 export const MAX_THREADS_PER_DROP = 2000
 export const MAX_MESSAGES_PER_THREAD = 500
+/** A screenshot of a large screen; photographs are published. */
+export const MAX_IMAGE_BYTES = 2_000_000
+export const MAX_IMAGES_PER_MESSAGE = 4
+export const MAX_IMAGES_PER_DROP = 200
 /** What one call lists or answers. */
 export const MAX_THREADS_AT_ONCE = 100
 
@@ -40,6 +44,8 @@ export const THREAD_ALLOWANCES = {
   guestMessages: { limit: 60, windowMs: HOUR_MS },
   linkMessages: { limit: 600, windowMs: HOUR_MS },
   memberMessages: { limit: 2000, windowMs: HOUR_MS },
+  images: { limit: 60, windowMs: HOUR_MS },
+  linkImages: { limit: 120, windowMs: HOUR_MS },
 } as const satisfies Record<string, Allowance>
 
 export type AuthorKind = 'member' | 'viewer' | 'guest'

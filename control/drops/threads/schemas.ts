@@ -5,11 +5,12 @@ import { described } from '../../ground/http/operations/described.ts'
 import type { Anchor, FoundAnchor } from '../publishing/comparison/anchors.ts'
 import { MAX_SRC_CHARS } from '../publishing/comparison/page-text.ts'
 import { storable } from '../publishing/html/text.ts'
-import type { MessageRow, ThreadRow } from './queries.ts'
+import type { MessageRow, ShownImage, ThreadRow } from './queries.ts'
 import {
   isAuthor,
   MAX_BODY_CHARS,
   MAX_CONTEXT_CHARS,
+  MAX_IMAGES_PER_MESSAGE,
   MAX_PAGE_CHARS,
   MAX_QUOTE_CHARS,
   MAX_THREADS_AT_ONCE,
@@ -71,6 +72,17 @@ const authorSchema = z
   })
   .meta({ id: 'ThreadAuthor' })
 
+const imageSchema = z
+  .object({
+    id: described(z.string(), 'Id of the image.', 'ti_1mk3v8s2kd'),
+    url: described(z.string(), 'Its bytes, for who may read the thread: with the same credential as here.'),
+    type: described(z.string(), 'PNG, JPEG, GIF or WebP.', 'image/png'),
+    bytes: described(z.int(), 'Its size.', 48_213),
+    width: described(z.int(), 'In pixels.', 1280),
+    height: described(z.int(), 'In pixels.', 720),
+  })
+  .meta({ id: 'ThreadImage' })
+
 export const messageSchema = z
   .object({
     id: described(z.string(), 'Id of the message.', 'tm_1mk3v8s2kd'),
@@ -78,10 +90,12 @@ export const messageSchema = z
     author: authorSchema,
     at: time('When.'),
     edited_at: described(z.iso.datetime().nullable(), 'When its author last changed it.', null),
+    images: described(z.array(imageSchema), 'Images that were pasted into it.', []),
     mine: described(z.boolean(), 'You wrote it.', false).optional(),
   })
   .meta({ id: 'ThreadMessage' })
 export type ApiMessage = z.infer<typeof messageSchema>
+type ApiImage = z.infer<typeof imageSchema>
 
 export const threadSchema = z
   .object({
@@ -124,6 +138,11 @@ const body = described(
   SAMPLE_BODY,
 )
 
+const images = described(
+  z.array(z.string().max(60)).max(MAX_IMAGES_PER_MESSAGE, `at most ${MAX_IMAGES_PER_MESSAGE} images`),
+  'Ids of images that were posted to /review/<slug>/images before.',
+).optional()
+
 export const openThreadSchema = z.strictObject({
   page: described(
     z
@@ -155,6 +174,7 @@ export const openThreadSchema = z.strictObject({
   )
     .nullable()
     .optional(),
+  images,
   label: label.nullable().optional(),
   preview: described(
     z.string().refine(isPreviewName, 'send the name of a preview'),
@@ -163,7 +183,8 @@ export const openThreadSchema = z.strictObject({
 })
 export type OpenThread = z.infer<typeof openThreadSchema>
 
-export const writeMessageSchema = z.strictObject({ body })
+export const writeMessageSchema = z.strictObject({ body, images })
+export const editMessageSchema = z.strictObject({ body })
 
 export const changeThreadSchema = z
   .strictObject({ state: state.optional(), label: label.nullable().optional() })
@@ -190,18 +211,23 @@ function mineOf(row: AuthoredRow, by: Asking | undefined): { mine?: boolean } {
 
 type AuthoredRow = Pick<MessageRow, 'author_kind' | 'author_id' | 'author_key'>
 
-export function showMessage(row: MessageRow, by?: Asking): ApiMessage {
+/** `reviewUrl`: the address of the drop's review page. */
+export function showMessage(row: MessageRow, reviewUrl: string, by?: Asking): ApiMessage {
   return {
     id: row.id,
     body: row.body,
     author: authorOf(row),
     at: row.created_at.toISOString(),
     edited_at: row.edited_at?.toISOString() ?? null,
+    images: row.images.map((image) => showImage(image, reviewUrl)),
     ...mineOf(row, by),
   }
 }
 
-/** `reviewUrl`: the address of the drop's review page. */
+export function showImage({ id, type, byte_size, width, height }: ShownImage, reviewUrl: string): ApiImage {
+  return { id, url: `${reviewUrl}/images/${id}`, type, bytes: byte_size, width, height }
+}
+
 export function showThreads(
   threads: readonly ThreadRow[],
   messages: readonly MessageRow[],
@@ -225,7 +251,7 @@ export function showThreads(
     author: authorOf(row),
     created_at: row.created_at.toISOString(),
     ...mineOf(row, by),
-    messages: (ofThread.get(row.id) ?? []).map((message) => showMessage(message, by)),
+    messages: (ofThread.get(row.id) ?? []).map((message) => showMessage(message, reviewUrl, by)),
   }))
 }
 

@@ -82,7 +82,9 @@ export async function* keptBlobs(sql: Sql): AsyncGenerator<string> {
     join versions v on v.site_id = b.site_id and v.number between b.from_version and coalesce(b.to_version, v.number)
     where v.dropped_at is null
     union
-    select hash from kept_blobs where ended_at is null`
+    select hash from kept_blobs where ended_at is null
+    union
+    select hash from thread_images`
   for await (const page of rows.cursor(PAGE_ROWS)) for (const { hash } of page) yield hash
 }
 

@@ -5,7 +5,8 @@
  */
 import { find } from './modules/elements.ts'
 import { followLooks } from './modules/last-look.ts'
-import { anchorForm, claimedAnchor, textOf, type ShownAnchor } from './modules/review-anchor.ts'
+import { anchorForm, claimedAnchor, claimedText, type ShownAnchor } from './modules/review-anchor.ts'
+import { takePastedImages } from './modules/pasted-images.ts'
 import { keepUnsent, type Unsent } from './modules/unsent.ts'
 import { showOwnTimes } from './times.ts'
 
@@ -114,7 +115,7 @@ window.addEventListener('message', ({ data, source, origin: from }) => {
   if (typeof message !== 'object' || message === null || message['dropway'] !== 1) return
   switch (message['kind']) {
     case 'ready': {
-      const path = textOf(message['path'], 2000)
+      const path = claimedText(message['path'], 2000)
       if (path.startsWith('/')) {
         page = path
         find(root, '[data-path]', HTMLElement).textContent = path
@@ -302,6 +303,7 @@ async function here(): Promise<void> {
 
 for (const tools of root.querySelectorAll<HTMLElement>('[data-tools]')) tools.hidden = false
 root.dataset['scripted'] = ''
+takePastedImages(root, base, say)
 markNew()
 // The frame may have been faster than this script.
 tell({ kind: 'hello' })

@@ -34,6 +34,7 @@ import type { AccessRequests } from '../../../drops/visiting/requests.ts'
 import type { SharedWithMe } from '../../../drops/visiting/shared-with-me.ts'
 import type { ReviewFrames } from '../../../drops/review/frames.ts'
 import type { Reviewers } from '../../../drops/review/reviewers.ts'
+import type { ThreadImages } from '../../../drops/threads/images.ts'
 import type { Review } from '../../../drops/threads/review.ts'
 import type { ViewerSharing } from '../../../drops/visiting/sharing.ts'
 import type { VisitDesk } from '../../../drops/visiting/visit-desk.ts'
@@ -110,6 +111,7 @@ export interface DashboardServices {
   readonly gallery: Pick<Gallery, 'list'>
   readonly viewerSharing: ViewerSharing
   readonly review: Review
+  readonly threadImages: ThreadImages
   readonly reviewers: Reviewers
   readonly reviewFrames: ReviewFrames
   readonly sharedWithMe: SharedWithMe

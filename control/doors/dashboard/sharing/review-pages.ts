@@ -11,9 +11,17 @@ import { html as htmlReply, json, seeOther } from '../../../ground/http/reply.ts
 import { paramsOf, type Request, type Route } from '../../../ground/http/route.ts'
 import { isCrossOrigin } from '../../../people/access/same-origin.ts'
 import type { SiteFacts } from '../../../drops/sites/rules.ts'
-import { mayDo, pagePathOf, THREAD_LABELS, THREAD_STATES, type ThreadLabel } from '../../../drops/threads/rules.ts'
-import type { Reviewer } from '../../../drops/threads/review.ts'
-import { openThreadSchema, writeMessageSchema } from '../../../drops/threads/schemas.ts'
+import {
+  MAX_IMAGE_BYTES,
+  mayDo,
+  pagePathOf,
+  THREAD_LABELS,
+  THREAD_STATES,
+  type ThreadLabel,
+} from '../../../drops/threads/rules.ts'
+import type { Reviewer } from '../../../drops/threads/reviewer.ts'
+import { reviewUrlOf } from '../../../drops/threads/threads.ts'
+import { editMessageSchema, openThreadSchema, showImage, writeMessageSchema } from '../../../drops/threads/schemas.ts'
 import { accessModeOf } from '../../../drops/viewers/access.ts'
 import type { PageRequest } from '../frame/callers.ts'
 import type { Handlers } from '../frame/handlers.ts'
@@ -34,6 +42,7 @@ export function reviewPageRoutes(services: Services, handlers: Handlers): Route[
     ...doorRoutes(services, handlers),
     ...deedRoutes(services, handlers),
     ...scriptRoutes(services, handlers),
+    ...imageRoutes(services),
   ]
 }
 
@@ -216,6 +225,7 @@ function deedRoutes(services: Services, handlers: Handlers): Route[] {
         page: form.get('page') ?? '/',
         body: form.get('body') ?? '',
         ...(anchor === undefined ? {} : { anchor }),
+        images: form.getAll('images'),
         ...(form.get('label') ? { label: form.get('label') } : {}),
         ...(askedOf(request).preview === undefined ? {} : { preview: askedOf(request).preview }),
       })
@@ -225,8 +235,8 @@ function deedRoutes(services: Services, handlers: Handlers): Route[] {
     handlers.form(`${HOME}/threads/:thread/reply`, FORM, async (asked) => {
       const { request, params, form } = asked
       const { reviewer } = await requireReviewer(services, asked, params.slug)
-      const { body } = parse(writeMessageSchema, { body: form.get('body') ?? '' })
-      await review.reply(reviewer, params.thread, body)
+      const said = parse(writeMessageSchema, { body: form.get('body') ?? '', images: form.getAll('images') })
+      await review.reply(reviewer, params.thread, said)
       return seeOther(back(params.slug, request, params.thread))
     }),
     handlers.form(`${HOME}/threads/:thread/state`, FORM, async (asked) => {
@@ -246,7 +256,7 @@ function deedRoutes(services: Services, handlers: Handlers): Route[] {
     handlers.form(`${HOME}/messages/:message/edit`, FORM, async (asked) => {
       const { request, params, form } = asked
       const { reviewer } = await requireReviewer(services, asked, params.slug)
-      const { body } = parse(writeMessageSchema, { body: form.get('body') ?? '' })
+      const { body } = parse(editMessageSchema, { body: form.get('body') ?? '' })
       await review.edit(reviewer, params.message, body)
       return seeOther(back(params.slug, request, params.message))
     }),
@@ -272,6 +282,42 @@ function anchorIn(form: URLSearchParams): Record<string, unknown> | undefined {
     ...(x === '' || y === '' || element === '' ? {} : { point: { x: Number(x), y: Number(y) } }),
   }
 }
+
+/** Images in comments, for everyone who may read or write these: by cookie, by guest link or by token. */
+function imageRoutes(services: Services): Route[] {
+  const { reviewers, threadImages, config } = services
+  return [
+    {
+      method: 'POST',
+      path: `${HOME}/images`,
+      async handle(request) {
+        const site = await requireDrop(services, paramsOf(`${HOME}/images`, request).slug)
+        const reviewer = await reviewers.require(request, site.id, 'publish')
+        const image = await threadImages.add(reviewer, await request.bytes(MAX_IMAGE_BYTES))
+        return json(201, showImage(image, reviewUrlOf(config.baseUrl, site.slug)))
+      },
+    },
+    {
+      method: 'GET',
+      path: `${HOME}/images/:image`,
+      async handle(request) {
+        const { slug, image: id } = paramsOf(`${HOME}/images/:image`, request)
+        const site = await requireDrop(services, slug)
+        const { image, bytes } = await threadImages.read(await reviewers.require(request, site.id, 'read'), id)
+        return { status: 200, headers: { 'content-type': image.type, ...IMAGE_HEADERS }, body: bytes }
+      },
+    },
+  ]
+}
+
+/** An image and nothing else, in our own pages and nowhere else; not kept longer than it takes to read a thread. */
+const IMAGE_HEADERS = {
+  'cache-control': 'private, max-age=300',
+  'content-disposition': 'inline',
+  'content-security-policy': "default-src 'none'; sandbox",
+  'cross-origin-resource-policy': 'same-origin',
+  'x-content-type-options': 'nosniff',
+} as const
 
 /** What the script of the page asks for. */
 function scriptRoutes(services: Services, handlers: Handlers): Route[] {

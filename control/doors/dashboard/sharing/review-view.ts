@@ -91,13 +91,14 @@ const FILTERS = [
 /** One choice of the filters; the others stay as they are. */
 function filterLink(shell: Shell, choice: Partial<Pick<Shell, 'state' | 'label'>>, word: string): Html {
   const wanted = { state: shell.state, label: shell.label, ...choice }
-  const query = new URLSearchParams({
-    ...(shell.preview === undefined ? {} : { preview: shell.preview }),
-    state: wanted.state,
-    ...(wanted.label === undefined ? {} : { label: wanted.label }),
-  })
+  // Names of ours: nothing in them needs to be escaped.
+  const query = [
+    ...(shell.preview === undefined ? [] : [`preview=${shell.preview}`]),
+    `state=${wanted.state}`,
+    ...(wanted.label === undefined ? [] : [`label=${wanted.label}`]),
+  ].join('&')
   const isCurrent = wanted.state === shell.state && wanted.label === shell.label
-  return html`<li><a class="small" href="${shell.list.base}?${query.toString()}"${isCurrent ? html` aria-current="true"` : ''}>${word}</a></li>`
+  return html`<li><a class="small" href="${shell.list.base}?${query}"${isCurrent ? html` aria-current="true"` : ''}>${word}</a></li>`
 }
 
 /** Works without scripts as a note about the page; with them about what is selected or pointed at. */
@@ -128,8 +129,9 @@ function noteForm(viewer: Viewer, { list, page, name }: Shell): Html {
         rows: 3,
         required: true,
         maxlength: MAX_BODY_CHARS,
-        hint: `You write as ${name}.`,
+        hint: `You write as ${name}. An image is pasted like text.`,
       })}
+      <div class="pictures" data-pasted></div>
       <div class="cluster spread">
         <label class="visually-hidden" for="note-label">How much it matters</label>
         <select class="input review-label" id="note-label" name="label">

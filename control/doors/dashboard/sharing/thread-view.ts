@@ -133,9 +133,24 @@ function messageItem(message: ApiMessage, about: ListedFor): Html {
         ${author.kind === 'member' && html`<span class="soft">· team</span>`}
         <span class="soft">· ${timeAgo(at, about.now)}${edited_at !== null && ', edited'}</span></p>
       ${about.editing === id && mine === true ? '' : html`<div class="said">${said(body)}</div>`}
+      ${message.images.length > 0 && pictures(message, about.base)}
       ${about.editing === id ? messageForms(message, about) : messageMore(message, about)}
     </li>
   `
+}
+
+/** Our own address, whatever the page is called from. */
+function pictures({ images, author }: ApiMessage, base: string): Html {
+  const alt = `Image by ${author.name === '' ? 'someone' : author.name}`
+  const shown = images.map(({ id, width, height }) => {
+    const address = `${base}/images/${id}`
+    return html`
+      <a href="${address}" target="_blank">
+        <img src="${address}" width="${width}" height="${height}" loading="lazy" alt="${alt}">
+      </a>
+    `
+  })
+  return html`<div class="pictures">${shown}</div>`
 }
 
 /** Authors change and delete what they wrote, members take away what others did. */
@@ -190,6 +205,7 @@ function forms(thread: ApiThread, about: ListedFor): Content {
           <label class="visually-hidden" for="reply-${id}">Your answer</label>
           <textarea class="input" id="reply-${id}" name="body" rows="1" maxlength="${MAX_BODY_CHARS}" required
             placeholder="Answer"></textarea>
+          <div class="pictures" data-pasted></div>
           <button class="button small">Answer</button>
         </form>
       `

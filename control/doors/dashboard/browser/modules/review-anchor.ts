@@ -18,10 +18,14 @@ const MOST_SHOWN = 280
 export function claimedAnchor(claim: unknown): ShownAnchor | undefined {
   if (typeof claim !== 'object' || claim === null) return undefined
   const of = claim as Record<string, unknown>
-  const exact = textOf(of['exact'], MOST_QUOTED)
-  const element = textOf(of['element'], MOST_CONTEXT)
+  const exact = claimedText(of['exact'], MOST_QUOTED)
+  const element = claimedText(of['element'], MOST_CONTEXT)
   if (exact === '' && element === '') return undefined
-  const quote = { exact, prefix: textOf(of['prefix'], MOST_CONTEXT), suffix: textOf(of['suffix'], MOST_CONTEXT) }
+  const quote = {
+    exact,
+    prefix: claimedText(of['prefix'], MOST_CONTEXT),
+    suffix: claimedText(of['suffix'], MOST_CONTEXT),
+  }
   if (element === '') return quote
   if (exact !== '') return { ...quote, element }
   const point = (of['point'] ?? {}) as Record<string, unknown>
@@ -29,12 +33,12 @@ export function claimedAnchor(claim: unknown): ShownAnchor | undefined {
   return {
     ...quote,
     element,
-    src: textOf(of['src'], MOST_CONTEXT),
+    src: claimedText(of['src'], MOST_CONTEXT),
     point: { x: share(point['x']), y: share(point['y']) },
   }
 }
 
-export function textOf(value: unknown, most: number): string {
+export function claimedText(value: unknown, most: number): string {
   return typeof value === 'string' ? value.slice(0, most) : ''
 }
 

@@ -11,6 +11,7 @@ export const GUIDES = [
   'quick-start',
   'command-line',
   'assistants',
+  'review',
   'continuous-integration',
   'custom-domains',
   'redirects-and-headers',
