@@ -28,7 +28,8 @@ import { createSites } from '../../edge/store/sites.ts'
 import type { Routes } from '../../edge/store/routes.ts'
 import { systemClock } from '../../shared/running/clock.ts'
 import { createLog } from '../../shared/running/log.ts'
-import { encodeManifest } from '../../shared/contracts/manifest.ts'
+import { MAX_KEPT_FILES } from '../../control/drops/publishing/manifest/kept-files.ts'
+import { encodeManifest, type KeptFiles, type Manifest } from '../../shared/contracts/manifest.ts'
 import { createProofOfWork } from '../../shared/secrets/proof-of-work.ts'
 import { createSecrets } from '../../shared/secrets/secrets.ts'
 import { median } from '../../test/support/figures.ts'
@@ -43,12 +44,9 @@ const MAX_BYTES = 2000
 const BASE_URL = 'https://localhost'
 const PAGE = Buffer.from('<!doctype html><html><head><title>walk</title></head><body>walk</body></html>')
 const SCRIPT = Buffer.from('console.log("walk")')
-const [PAGE_HASH, SCRIPT_HASH, MANIFEST_HASH] = ['a', 'b', 'c'].map((digit) => digit.repeat(64)) as [
-  string,
-  string,
-  string,
-]
-const MANIFEST = encodeManifest({
+const hashOf = (digit: string): string => digit.repeat(64)
+const [PAGE_HASH, SCRIPT_HASH, MANIFEST_HASH, REPUBLISHED_HASH] = [hashOf('a'), hashOf('b'), hashOf('c'), hashOf('d')]
+const MANIFEST: Manifest = {
   v: 1,
   files: [
     [
@@ -64,11 +62,20 @@ const MANIFEST = encodeManifest({
   redirects: [{ from: '/old/*', to: '/docs/:splat', status: 301, force: false, line: 1 }],
   headers: [{ from: '/assets/*', set: [['x-walk', 'yes']], line: 1 }],
   unserved: [],
-})
+}
+/** As many files of former versions as a manifest may keep: as after 30 days of 50 publishes a day. */
+const KEPT: KeptFiles = {
+  files: Array.from({ length: MAX_KEPT_FILES }, (_, index) => [
+    `assets/chunk-${index}-4f2a.js`,
+    { file: { hash: SCRIPT_HASH, size: SCRIPT.length, type: 'text/javascript' }, since: 1, version: 1 },
+  ]),
+  headers: [],
+}
 const STORED = new Map<string, Buffer>([
   [PAGE_HASH, PAGE],
   [SCRIPT_HASH, SCRIPT],
-  [MANIFEST_HASH, Buffer.from(MANIFEST)],
+  [MANIFEST_HASH, Buffer.from(encodeManifest(MANIFEST))],
+  [REPUBLISHED_HASH, Buffer.from(encodeManifest({ ...MANIFEST, kept: KEPT }))],
 ])
 
 function siteOf(host: string, settings: Partial<ServedSite>): ServedSite {
@@ -86,6 +93,7 @@ const SITES = new Map(
       badge: true,
       analytics: { google_analytics: { measurement_id: 'G-ABCDEF1234' } },
     }),
+    siteOf('republished.localhost', { manifest: REPUBLISHED_HASH }),
     siteOf('locked.localhost', { password: { hash: 'unused', generation: 1 } }),
     siteOf('shared.localhost', {
       password: { hash: VIEWERS_ONLY, generation: 1 },
@@ -225,6 +233,8 @@ async function settled(exchange: ParsedExchange, isDone = (): boolean => exchang
   while (!isDone()) await new Promise((resolve) => setImmediate(resolve))
 }
 
+const SCRIPT_TAG = { ...BROWSER, 'sec-fetch-dest': 'script' }
+
 async function walksOf(): Promise<readonly Walk[]> {
   const locked = secrets.sign('unlock-cookie', 'st_locked.localhost\n1\nunused')
   const admission = sealAdmission(secrets, {
@@ -232,8 +242,10 @@ async function walksOf(): Promise<readonly Walk[]> {
     endsAt: Number.MAX_SAFE_INTEGER,
   })
   return [
-    walk('file', 200, 'plain.localhost', '/assets/app-4f2a.js', { ...BROWSER, 'sec-fetch-dest': 'script' }),
+    walk('file', 200, 'plain.localhost', '/assets/app-4f2a.js', SCRIPT_TAG),
     walk('page', 200, 'plain.localhost', '/'),
+    walk('file beside kept', 200, 'republished.localhost', '/assets/app-4f2a.js', SCRIPT_TAG),
+    walk('kept file', 200, 'republished.localhost', '/assets/chunk-7000-4f2a.js', SCRIPT_TAG),
     walk('page with snippets', 200, 'snippets.localhost', '/'),
     walk('page with password', 200, 'locked.localhost', '/docs/guide', {
       ...BROWSER,

@@ -123,7 +123,10 @@ async function hold(
 
 async function openHolder(options: StreamHolderOptions): Promise<Holder> {
   const child = fork(HOLDER, [JSON.stringify(options)], { execArgv: [] })
-  const report = async (): Promise<StreamHolderReport> => ((await once(child, 'message')) as [StreamHolderReport])[0]
+  const gone = once(child, 'exit').then(() => Promise.reject(new Error('tabs were lost with their process')))
+  gone.catch(() => {})
+  const report = async (): Promise<StreamHolderReport> =>
+    ((await Promise.race([once(child, 'message'), gone])) as [StreamHolderReport])[0]
   const opened = await report()
   if (opened.kind !== 'open' || opened.open < options.count) {
     await ended(child)

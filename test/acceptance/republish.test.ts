@@ -75,6 +75,28 @@ test('going back keeps the files of the version that was left', async () => {
   expect(await drop.look('/assets/app-b2.js')).toBe('second')
 })
 
+test('renaming keeps what was kept, at the new address', async () => {
+  const drop = await newDrop(FIRST)
+  await drop.publish(SECOND)
+  const slug = `${drop.slug}-new`
+  expect((await drop.patch({ slug })).status).toBe(200)
+  const old = await stack.visit(slug, '/assets/app-a1.js')
+  expect([old.status, old.text()]).toEqual([200, 'first'])
+})
+
+test('kept files are no part of a version’s size, its files or the export', async () => {
+  const own = await stack.createAccount('plus')
+  const api = apiFor(stack, own)
+  const site = (await api.create()).json<{ id: string; slug: string }>()
+  for (const files of [FIRST, SECOND]) expect((await api.uploadBundle(site.id, bundleForm(files))).status).toBe(201)
+  const [second] = (await stack.fetch(`/api/v1/sites/${site.id}/versions`, { token: own.token })).json()
+  const bytes = Object.values(SECOND).reduce((sum, text) => sum + text.length, 0)
+  expect(second).toMatchObject({ file_count: 2, byte_size: bytes })
+  const archive = await stack.fetch('/api/v1/sites/export', { token: own.token })
+  const names = archive.body.toString('latin1')
+  expect([names.includes('app-b2.js'), names.includes('style-a1.css')]).toEqual([true, false])
+})
+
 describe('what ends it', () => {
   const OLD = '/assets/app-a1.js'
   async function twice() {
@@ -86,12 +108,18 @@ describe('what ends it', () => {
 
   test.each(['true', 'all'])('a publish with purge=%s, which takes older versions with it', async (purge) => {
     const drop = await twice()
+    const before = (await stack.fetch(`/api/v1/sites/${drop.id}/versions`, { token: account.token })).json()
+    const first = before.at(-1)
+    expect((await stack.fetch(first.preview_url)).status).toBe(200)
     const version = await drop.publish({ 'index.html': 'third' }, { purge })
     expect(version.report.kept).toEqual({ files: 0, bytes: 0, until: null })
     expect(await drop.look(OLD)).toBe(404)
     expect(await drop.look('/assets/app-b2.js')).toBe(404)
     const list = (await stack.fetch(`/api/v1/sites/${drop.id}/versions`, { token: account.token })).json()
     expect(list.map((each: { version_number: number }) => each.version_number)).toEqual([3])
+    const promote = `/api/v1/sites/${drop.id}/versions/${first.version_id}/promote`
+    expect((await stack.fetch(promote, { method: 'POST', token: account.token })).status).toBe(404)
+    expect((await stack.fetch(first.preview_url)).status).toBe(404)
   })
 
   test('a password; it does not come back without one', async () => {

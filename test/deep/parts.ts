@@ -80,6 +80,12 @@ export const PARTS: readonly Part[] = [
     command: vitest('test/deep/real-sites'),
   },
   {
+    name: 'republish',
+    what: 'a hundred republishes of an app under ten tabs of different ages in Chromium, one of them 29 days old',
+    minutes: 5,
+    command: vitest('test/deep/republish'),
+  },
+  {
     name: 'fuzz',
     what: 'arbitrary bytes for every parser and for the service',
     minutes: 12,

@@ -309,4 +309,22 @@ describe('files of former versions', () => {
   ])('%s %o: %s', (target, options, wanted) => {
     expect(answerWith(target, options)).toBe(wanted)
   })
+
+  test('a hit does not look among them, a miss does once, however many there are', () => {
+    const index = indexManifest(manifestOf(LIVE, {}))
+    let lookups = 0
+    const files = new Map(Array.from({ length: 10_000 }, (_, number) => [`chunk-${number}.js`, {}] as const))
+    files.get = (name) => {
+      lookups++
+      return Map.prototype.get.call(files, name) as object | undefined
+    }
+    const beside = { ...index, kept: { files: files as never, longestName: 20 } }
+    const lookupsFor = (target: string): number => {
+      lookups = 0
+      locate(beside, { target, spaFallback: false, fetchDest: undefined })
+      return lookups
+    }
+    expect(['/', '/app.js', '/team', '/docs'].map(lookupsFor)).toEqual([0, 0, 0, 0])
+    expect(['/chunk-77.js', '/nothing.js'].map(lookupsFor)).toEqual([1, 1])
+  })
 })
