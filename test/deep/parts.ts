@@ -86,6 +86,18 @@ export const PARTS: readonly Part[] = [
     command: vitest('test/deep/republish'),
   },
   {
+    name: 'mcp-clients',
+    what: 'first contact of ten clients of MCP from npm: each publishes without an account, and updates what was claimed',
+    minutes: 5,
+    command: vitest('test/deep/mcp-clients'),
+  },
+  {
+    name: 'markdown',
+    what: 'fifty pages that generators from npm built, as Markdown: their cost, and every sentence that Readability finds',
+    minutes: 4,
+    command: vitest('test/deep/markdown-pages'),
+  },
+  {
     name: 'fuzz',
     what: 'arbitrary bytes for every parser and for the service',
     minutes: 12,

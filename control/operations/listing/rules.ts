@@ -2,6 +2,8 @@
  * What registries and directories of assistants ask of a server, as they publish it: the schema of the official MCP
  * registry (2025-12-11), the review rules of the directories of Claude and ChatGPT, the formats of skills and of llms.txt.
  * Each check names what is wrong; nothing is said of what is right. Pure.
+ *
+ * No package on npm carries the registry's schema: what stands here was written from it, and is stricter where it may be.
  */
 import { z } from 'zod'
 
@@ -67,9 +69,10 @@ const serverSchema = z.strictObject({
   icons: z
     .array(
       z.strictObject({
-        src: z.url({ protocol: /^https$/ }),
-        mimeType: z.string().optional(),
-        sizes: z.array(z.string()).optional(),
+        src: z.url({ protocol: /^https$/ }).max(255),
+        mimeType: z.enum(['image/png', 'image/jpeg', 'image/jpg', 'image/svg+xml', 'image/webp']).optional(),
+        sizes: z.array(z.string().regex(/^(?:\d+x\d+|any)$/)).optional(),
+        theme: z.enum(['light', 'dark']).optional(),
       }),
     )
     .optional(),

@@ -27,12 +27,106 @@ describe('server.json', () => {
     ['latest', { version: 'latest' }],
     ['a field that nobody knows', { homepage: 'https://a.test' }],
     ['another schema', { $schema: 'https://a.test/schema.json' }],
+    ['an icon over plain http', { icons: [{ src: 'http://a.test/icon.png' }] }],
+    ['an icon of another type', { icons: [{ src: 'https://a.test/i', mimeType: 'image/gif' }] }],
+    ['an icon without a size', { icons: [{ src: 'https://a.test/i', sizes: ['large'] }] }],
+    ['an icon for no theme', { icons: [{ src: 'https://a.test/i', theme: 'blue' }] }],
+    ['an icon whose address is too long', { icons: [{ src: `https://a.test/${'i'.repeat(250)}` }] }],
     ['plain http', { remotes: [{ type: 'streamable-http', url: 'http://a.test/mcp' }] }],
     ['no way to reach it', { remotes: [], packages: [] }],
     ['another package', { packages: [] }],
     ['another version than the package', { version: '9.9.9' }],
   ])('refused: %s', (_what, change) => {
     expect(serverJsonProblems({ ...server, ...change }, client)).not.toEqual([])
+  })
+  const [npm] = server['packages'] as Record<string, unknown>[]
+  const withPackage = (change: Record<string, unknown>) => ({ packages: [{ ...npm, ...change }] })
+  const argument = { type: 'positional', value: 'mcp' }
+  test.each<[string, Record<string, unknown>]>([
+    ['the longest description', { description: 'x'.repeat(100) }],
+    ['the shortest', { description: 'x' }],
+    ['no title', { title: undefined }],
+    ['the longest title', { title: 'x'.repeat(100) }],
+    ['no page about it', { websiteUrl: undefined }],
+    ['a repository', { repository: { url: 'https://a.test/r', source: 'forgejo', id: '1', subfolder: 'x' } }],
+    ['a repository without more', { repository: { url: 'https://a.test/r', source: 'forgejo' } }],
+    ['icons', { icons: [{ src: 'https://a.test/i', mimeType: 'image/png', sizes: ['48x48', 'any'], theme: 'dark' }] }],
+    ['an icon without more', { icons: [{ src: 'https://a.test/i' }] }],
+    ['no remote', { remotes: undefined }],
+    [
+      'a remote of events, with headers',
+      { remotes: [{ type: 'sse', url: 'https://a.test', headers: [{ name: 'x' }] }] },
+    ],
+    [
+      'a package from npm by its address',
+      withPackage({ registryBaseUrl: 'https://registry.npmjs.org', runtimeHint: 'npx' }),
+    ],
+    ['a package without arguments', withPackage({ packageArguments: undefined, environmentVariables: undefined })],
+    ['a flag', withPackage({ packageArguments: [{ type: 'named', name: '--port', isRepeated: true }] })],
+    ['arguments of the runtime', withPackage({ runtimeArguments: [argument] })],
+    [
+      'every kind of input',
+      withPackage({
+        packageArguments: ['string', 'number', 'boolean', 'filepath'].map((format) => ({
+          ...argument,
+          format,
+          choices: ['a'],
+          isRepeated: false,
+        })),
+      }),
+    ],
+    [
+      'a package that is reached over HTTP',
+      withPackage({ transport: { type: 'streamable-http', url: 'https://a.test/mcp' } }),
+    ],
+  ])('taken: %s', (_what, change) => {
+    expect(serverJsonProblems({ ...server, ...change }, client)).toEqual([])
+  })
+  test.each<[string, Record<string, unknown>, string]>([
+    ['a word for a name', { name: 'a' }, 'server.json: name: '],
+    ['an empty description', { description: '' }, 'server.json: description: '],
+    ['an empty title', { title: '' }, 'server.json: title: '],
+    ['a long title', { title: 'x'.repeat(101) }, 'server.json: title: '],
+    ['a page that is none', { websiteUrl: 'docs' }, 'server.json: websiteUrl: '],
+    ['a repository without a forge', { repository: { url: 'https://a.test/r' } }, 'server.json: repository.source: '],
+    ['a package of another registry', withPackage({ registryType: 'pypi' }), 'server.json: packages.0.registryType: '],
+    ['npm elsewhere', withPackage({ registryBaseUrl: 'https://a.test' }), 'server.json: packages.0.registryBaseUrl: '],
+    ['a package without a name', withPackage({ identifier: '' }), 'server.json: packages.0.identifier: '],
+    [
+      'the latest package',
+      withPackage({ version: 'latest' }),
+      'server.json: packages.0.version: must be one exact version',
+    ],
+    ['no transport', withPackage({ transport: undefined }), 'server.json: packages.0.transport: '],
+    [
+      'an argument without a value',
+      withPackage({ packageArguments: [{ type: 'positional' }] }),
+      'server.json: packages.0.packageArguments.0: ',
+    ],
+    [
+      'a flag without a name',
+      withPackage({ packageArguments: [{ type: 'named' }] }),
+      'server.json: packages.0.packageArguments.0: ',
+    ],
+    [
+      'a variable without a name',
+      withPackage({ environmentVariables: [{}] }),
+      'server.json: packages.0.environmentVariables.0.name: ',
+    ],
+    [
+      'another version of the package',
+      withPackage({ version: '9.9.9' }),
+      `server.json: the package is ${client.version}`,
+    ],
+    ['another package', withPackage({ identifier: 'other' }), `server.json: packages lack "${client.name}"`],
+    ['no way to reach it', { remotes: [], packages: [] }, 'server.json: names neither a package nor a remote'],
+    ['another version', { version: '9.9.9' }, `server.json: version is ${client.version}`],
+  ])('says what is wrong with %s', (_what, change, problem) => {
+    const problems = serverJsonProblems({ ...server, ...change }, client)
+    expect(
+      problems.some((each) => each.startsWith(problem)),
+      problems.join('; '),
+    ).toBe(true)
   })
   test('refused: a package that names another server', () => {
     expect(serverJsonProblems(server, { ...client, mcpName: 'a.b/c' })).toEqual([
