@@ -25,7 +25,7 @@ import { cpuMs, residentMb } from '../../test/support/processes.ts'
 import type { BenchValues } from '../benches.ts'
 import { createProgress } from '../progress.ts'
 import type { Results } from '../results.ts'
-import { startCountedServices, type CountedServices } from './round-trips.ts'
+import { startCountedServices, type CountedServices, type Turns } from '../../test/support/counting/round-trips.ts'
 import { median } from '../../test/support/figures.ts'
 
 const FILES = 1000
@@ -250,12 +250,13 @@ async function benchSmall(): Promise<object> {
     })
     const elapsedMs = performance.now() - startedAt
     // Jobs and heartbeats go on meanwhile.
-    const each = (kind: 'postgres' | 'redis') => (busy[kind] - (idle[kind] * elapsedMs) / IDLE_MS) / SMALL_PAGES
+    const each = (kind: keyof Turns) => round2((busy[kind] - (idle[kind] * elapsedMs) / IDLE_MS) / SMALL_PAGES)
     return {
       controlCpuMs: round2((cpuMs(control) - before) / SMALL_PAGES),
       wallMs: round2(elapsedMs / SMALL_PAGES),
-      turnsWithPostgres: Math.round(each('postgres')),
-      turnsWithRedis: Math.round(each('redis')),
+      turnsWithPostgres: each('postgres'),
+      turnsWithRedis: each('redisOfControl'),
+      edgeTurnsWithRedis: each('redisOfEdge'),
     }
   } finally {
     await own.stop()
@@ -263,11 +264,15 @@ async function benchSmall(): Promise<object> {
   }
 }
 
-async function turnsDuring(services: CountedServices, work: () => Promise<unknown>) {
+async function turnsDuring(services: CountedServices, work: () => Promise<unknown>): Promise<Turns> {
   const before = services.turns()
   await work()
   const after = services.turns()
-  return { postgres: after.postgres - before.postgres, redis: after.redis - before.redis }
+  return {
+    postgres: after.postgres - before.postgres,
+    redisOfControl: after.redisOfControl - before.redisOfControl,
+    redisOfEdge: after.redisOfEdge - before.redisOfEdge,
+  }
 }
 
 async function newSite(stack: OwnStack, { token }: Account): Promise<Published> {

@@ -16,7 +16,7 @@ import { createContentUploads, type ContentUploads } from '../drops/sites/upload
 import { createKeptFiles, type SiteKeptFiles } from '../drops/sites/kept/kept-files.ts'
 import { createPreviews, type Previews } from '../drops/sites/kept/previews.ts'
 import { createCards, type Cards } from '../drops/sites/settings/cards.ts'
-import { createRefreshRoutes, type RefreshRoutes } from '../drops/sites/routing.ts'
+import { createRefreshRoutes, createWriteFirstRoutes, type RefreshRoutes } from '../drops/sites/routing.ts'
 import { createSites, type Sites } from '../drops/sites/sites.ts'
 import { createUploads, type Uploads } from '../drops/sites/uploads/uploads.ts'
 import { createBlobCollection, type BlobCollection } from '../drops/sites/versions/blob-collection.ts'
@@ -92,13 +92,13 @@ export function composeDrops(ground: Ground): Drops {
   })
   const domains = createDomains({ ...ground, propagate: (changes) => routing.propagate(changes) })
   const routing = createRouting({ ...ground, republishers: [domains.republishCertificates] })
-  const refreshRoutes = createRefreshRoutes({
+  const routesOf = {
     sitesDomain: config.sitesDomain,
-    lifetimes: config,
     now: () => clock.now(),
-    lockDomainRoutes: domains.lockRoutes,
-    previewLabels: (siteId, number) => previewLabelOf(secrets, siteId, number),
-  })
+    previewLabels: (siteId: string, number: number) => previewLabelOf(secrets, siteId, number),
+  }
+  const refreshRoutes = createRefreshRoutes({ ...routesOf, lifetimes: config, lockDomainRoutes: domains.lockRoutes })
+  const writeFirstRoutes = createWriteFirstRoutes(routesOf)
   const keptFiles = createKeptFiles({
     clock,
     publishing,
@@ -107,7 +107,16 @@ export function composeDrops(ground: Ground): Drops {
   })
   const cards = createCards({ sql, clock, log, routing, refreshRoutes, publishing, config })
   const sites = createSites({ sql, clock, routing, refreshRoutes, keptFiles, cards, enqueueMail, config })
-  const versions = createVersions({ ...ground, routing, refreshRoutes, keptFiles, cards, publishing, sites })
+  const versions = createVersions({
+    ...ground,
+    routing,
+    refreshRoutes,
+    writeFirstRoutes,
+    keptFiles,
+    cards,
+    publishing,
+    sites,
+  })
   const previews = createPreviews({ sql, clock, routing, refreshRoutes, sites, versions, config })
   const trust = createTrust({ ...ground, routing, refreshRoutes })
   const inspector = createInspector({ log })

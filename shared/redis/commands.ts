@@ -16,10 +16,12 @@ export interface RedisCommands {
   hscan(key: string, cursor: string, count: 'COUNT', number: number): Promise<[cursor: string, flat: string[]]>
   xrange(key: string, from: string, to: string, count: 'COUNT', number: number): Promise<StreamEntry[]>
   xrevrange(key: string, from: string, to: string, count: 'COUNT', number: number): Promise<StreamEntry[]>
-  /** EXEC of this connection's next MULTI does nothing when the key has changed by then. */
-  watch(key: string): Promise<unknown>
+  /** EXEC of this connection's next MULTI does nothing when one of the keys has changed by then. */
+  watch(...keys: string[]): Promise<unknown>
   unwatch(): Promise<unknown>
   eval(script: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>
+  /** Tells those who listen right now; it reaches them or not. */
+  publish(channel: string, message: string): Promise<unknown>
   multi(): RedisTransaction
 }
 
@@ -36,6 +38,12 @@ export interface RedisTransaction {
   xadd(key: string, ...idAndFields: (string | number)[]): RedisTransaction
   /** Null when a watched key had changed. A command can fail alone: its pair holds the error. */
   exec(): Promise<[error: Error | null, result: unknown][] | null>
+}
+
+/** A connection that says when it is lost: what was watched on it is watched no more. */
+export interface WatchingConnection extends RedisCommands {
+  readonly status: string
+  on(event: 'close', listener: () => void): unknown
 }
 
 /** A connection of the edge's follower, which opens and gives up its own. */

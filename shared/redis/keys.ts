@@ -24,6 +24,8 @@ export const keys = {
   edge: (edgeId: string) => `${PREFIX}edge:${edgeId}`,
   /** String with the same TTL: what else the edge says of itself (contracts/live-edges.ts). */
   edgeState: (edgeId: string) => `${PREFIX}edge-state:${edgeId}`,
+  /** Channel: `<edge id> <position>`, when an edge has acknowledged a position. A hint to look at what edges say, no more. */
+  acknowledged: `${PREFIX}acknowledged`,
   /** Set of edge ids that have registered; an id without a live `edge` key has gone. */
   edges: `${PREFIX}edges`,
   /** Hash: `<site_id>|<day>` → page views not yet folded into Postgres. */

@@ -82,7 +82,9 @@ function versions({ onWork, makes }: { onWork?: () => void | Promise<void>; make
       sitesDomain: 'sites.test',
       secretKey: 'a test key of at least thirty-two characters',
       publicPort: 443,
+      anonymousLifetimeMs: 0,
     },
+    writeFirstRoutes: notAskedFor,
   })
   return { ...service, propagated }
 }

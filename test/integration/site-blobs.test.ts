@@ -110,5 +110,7 @@ function versionRow(siteId: string, number: number, now: number) {
     created_by: null,
     source: null,
     created_at: new Date(now),
+    compressed_at: null,
+    refined_at: null,
   }
 }

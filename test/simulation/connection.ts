@@ -2,7 +2,7 @@
  * A connection to the simulated Redis, as the follower and the publisher use one: commands arrive in order after a while
  * and so do replies; it can break with commands under way, go silent without breaking, and be made again.
  */
-import type { RedisConnection, RedisTransaction } from '../../shared/redis/commands.ts'
+import type { RedisConnection, RedisTransaction, WatchingConnection } from '../../shared/redis/commands.ts'
 import type { Command, Session, SimulatedRedis } from './redis.ts'
 import type { Process, World } from './world.ts'
 
@@ -15,7 +15,7 @@ export interface ConnectionOptions {
   readonly timeoutMs: number
 }
 
-export interface SimulatedConnection extends RedisConnection {
+export interface SimulatedConnection extends RedisConnection, WatchingConnection {
   /** The network takes it away: what was under way may or may not have arrived. */
   cut(): void
   /** Nothing arrives any more, in either direction, and no one is told. */
@@ -47,6 +47,7 @@ export function openConnection({
   let batch: Pending[] | undefined
   const pending = new Set<Pending>()
   const listeners: { event: string; listener: () => void }[] = []
+  const closeListeners: (() => void)[] = []
 
   const emit = (event: string): void => {
     for (const each of listeners.splice(0))
@@ -69,6 +70,7 @@ export function openConnection({
     silent = false
     for (const command of pending) settle(command, () => command.reject(error))
     emit('close')
+    for (const listener of closeListeners) listener()
     if (reconnects && process.alive) world.after(RECONNECT_MS, () => void connect().catch(() => {}))
   }
 
@@ -168,6 +170,7 @@ export function openConnection({
     connect,
     disconnect: () => close(new Error('Connection is closed.')),
     once: (event, listener) => void listeners.push({ event, listener }),
+    on: (_event, listener) => void closeListeners.push(listener),
     cut: () => {
       if (status === 'ready') close(new Error('read ECONNRESET'))
     },
@@ -191,6 +194,7 @@ export function openConnection({
     watch: command('watch'),
     unwatch: command('unwatch'),
     eval: command('eval'),
+    publish: command('publish'),
     multi,
   }
   if (reconnects) void connect().catch(() => {})

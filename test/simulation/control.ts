@@ -48,6 +48,7 @@ export class SimulatedControl {
       store: postgres.storeOf(process),
       redis: redis!,
       publisherRedis: publisherRedis!,
+      saysWhenLost: true,
       log: silentLog,
       timers: this.#world.timersOf(process),
       newToken: () => `${this.name}x${++this.#tokens}`,

@@ -6,6 +6,7 @@ import { revisionFloor } from '../../shared/contracts/history.ts'
 import { encodeRouteRecord, type RouteRecord } from '../../shared/contracts/route-record.ts'
 import type {
   DatabaseHistory,
+  FirstQuestions,
   OutboxRow,
   Publication,
   PublicationStore,
@@ -142,7 +143,7 @@ export class SimulatedPostgres {
 
   storeOf(process: Process): PublicationStore {
     return {
-      locked: async (work) => {
+      locked: async (work, first) => {
         const before = this.#publicationLock
         const { promise, resolve } = Promise.withResolvers<void>()
         const incarnation = this.#incarnation
@@ -150,7 +151,7 @@ export class SimulatedPostgres {
         const release = this.#untilGone(process, resolve)
         try {
           await before
-          return await this.#transact(process, incarnation, work)
+          return await this.#transact(process, incarnation, work, first)
         } finally {
           release()
         }
@@ -177,6 +178,7 @@ export class SimulatedPostgres {
     process: Process,
     incarnation: number,
     work: (publication: Publication) => Promise<Result>,
+    { rows = 0, host }: FirstQuestions = {},
   ): Promise<Result> {
     let draft: State | undefined
     const deferred: ((state: State) => void)[] = []
@@ -185,6 +187,8 @@ export class SimulatedPostgres {
     const query = (): Promise<void> => this.#query(process, incarnation)
     const publicationOf = (history: DatabaseHistory): Publication => ({
       history,
+      waiting: read().outbox.slice(0, rows),
+      askedRevision: host === undefined ? undefined : read().routes.get(host)?.revision,
       beginHistory: async ({ ordinal, id }) => {
         await query()
         const before = this.#tableLock
@@ -206,8 +210,7 @@ export class SimulatedPostgres {
         await query()
         return read().outbox.slice(0, limit)
       },
-      deleteOutbox: async (ids) => {
-        await query()
+      deleteOutbox: (ids) => {
         deferred.push((state) => (state.outbox = state.outbox.filter(({ id }) => !ids.includes(id))))
       },
       routesAfter: async (host, limit) => {

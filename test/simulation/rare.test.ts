@@ -6,6 +6,7 @@ import { encodeEpoch, encodeHistory, revisionFloor } from '../../shared/contract
 import { keys } from '../../shared/redis/keys.ts'
 import { edgeIdOf, encodeEdgeState, liveEdges } from '../../shared/contracts/live-edges.ts'
 import { SimulatedControl } from './control.ts'
+import { SimulatedEdge } from './edge.ts'
 import { createDisk } from './disk.ts'
 import { loneEdge } from './lone-edge.ts'
 import { SimulatedPostgres, type Unrevised } from './postgres.ts'
@@ -126,4 +127,112 @@ test('an edge whose registration Redis refused is not level: control would not w
   redis.refusals = 0
   await world.run(world.now + 5000)
   expect(edge.isFollowing()).toBe(true)
+})
+
+/** A control that has published once, and what another database's control does to Redis before its next change. */
+async function changeAfter(disturb: (redis: SimulatedRedis, control: SimulatedControl) => void) {
+  const world = new World(3, false)
+  const redis = new SimulatedRedis(world, 100)
+  const postgres = new SimulatedPostgres(world)
+  const control = new SimulatedControl(world, redis, postgres, 'control')
+  const edge = new SimulatedEdge(world, redis, 'edge', 1)
+  control.start()
+  edge.start()
+  await world.run(3000)
+  const change = (operation: number, host: string): void =>
+    void control.change(operation, { kind: 'alias', host, to: 'elsewhere' }, 1, () => {}).catch(() => {})
+  change(1, 'before')
+  await world.run(world.now + 150)
+  expect(redis.peekHash(keys.routes).has('before')).toBe(true)
+  disturb(redis, control)
+  // Long enough to connect again, and too short for a look of its own.
+  await world.run(world.now + 90)
+  change(2, 'after')
+  await world.run(world.now + 3000)
+  return [...redis.peekHash(keys.routes).keys()]
+}
+
+const takeRedis = (redis: SimulatedRedis): void =>
+  redis.execute(
+    { open: true, watched: new Map() },
+    ['set', keys.writer, encodeHistory({ ordinal: 9, id: 'other' })],
+    () => {},
+  )
+
+test('nothing of a database that was left behind comes through, however lately it has published', async () => {
+  expect(await changeAfter(() => {})).toEqual(['before', 'after'])
+  expect(await changeAfter(takeRedis)).toEqual(['before'])
+})
+
+test('nor does it over a connection that was made anew, which watches nothing', async () => {
+  expect(await changeAfter((_, control) => control.cut())).toEqual(['before', 'after'])
+  expect(
+    await changeAfter((redis, control) => {
+      control.cut()
+      takeRedis(redis)
+    }),
+  ).toEqual(['before'])
+})
+
+test('control looks as soon as all edges have called out, and goes on looking where none does', async () => {
+  const world = new World(1, false)
+  const history = { ordinal: 1, id: 'first' }
+  const epoch = encodeEpoch(history, 'snapshot')
+  const ids = [edgeIdOf('a'), edgeIdOf('b')]
+  const reachedBy = new Map(ids.map((id) => [id, '0-0']))
+  let looks = 0
+  const redis = {
+    smembers: async () => (looks++, ids),
+    mget: async (names: readonly string[]) =>
+      names.map((name) => {
+        if (name === keys.epoch) return epoch
+        if (name === keys.writer) return encodeHistory(history)
+        const position = reachedBy.get(ids.find((id) => name.endsWith(id))!)!
+        return name.includes('edge-state') ? encodeEdgeState({ v: 1, position, epoch }) : position
+      }),
+    eval: async () => 'master_replid:life',
+  }
+  let call: (id: string, position: string) => void = () => {}
+  const { reached } = createAcknowledgements(redis, world.timersOf({ name: 'control', alive: true }), {
+    onHint: (listener) => (call = listener),
+  })
+  const wait = (position: string) =>
+    reached({ position, epoch, life: 'life', hosts: new Set(['host']) }, world.now + 10_000)
+  const arrive = (id: string, position: string, isCalled: boolean): void => {
+    reachedBy.set(id, position)
+    if (isCalled) call(id, position)
+  }
+  // Nothing is known of the edges yet, and none calls: it looks again and again.
+  const first = wait('1-0')
+  await world.run(world.now + 200)
+  expect(looks).toBeGreaterThan(3)
+  for (const id of ids) arrive(id, '1-0', true)
+  await world.run(world.now + 200)
+  expect(await first).toEqual({ kind: 'reached' })
+
+  looks = 0
+  const second = wait('2-0')
+  arrive(ids[0]!, '2-0', true)
+  arrive(ids[1]!, '2-0', true)
+  await world.run(world.now + 1)
+  expect([await second, looks]).toEqual([{ kind: 'reached' }, 1])
+
+  // One that called out before anyone waited is found at the first look.
+  looks = 0
+  for (const id of ids) arrive(id, '3-0', true)
+  const third = wait('3-0')
+  await world.run(world.now + 1)
+  expect([await third, looks]).toEqual([{ kind: 'reached' }, 1])
+
+  // A hint that is lost costs a while, and no more.
+  const fourth = wait('4-0')
+  for (const id of ids) arrive(id, '4-0', false)
+  await world.run(world.now + 200)
+  expect(await fourth).toEqual({ kind: 'reached' })
+
+  // A hint alone is no acknowledgement.
+  const fifth = wait('5-0')
+  for (const id of ids) call(id, '5-0')
+  await world.run(world.now + 500)
+  expect(await Promise.race([fifth, Promise.resolve('waits')])).toBe('waits')
 })

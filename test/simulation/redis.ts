@@ -99,7 +99,9 @@ export class SimulatedRedis {
     const [name, ...args] = command
     if (name === 'xread') return this.#read(session, args, answer)
     if (name === 'watch') {
-      session.watched.set(String(args[0]), this.#versions.get(String(args[0])) ?? 0)
+      // A key that is watched already goes on as it is.
+      for (const key of args.map(String))
+        session.watched.set(key, session.watched.get(key) ?? this.#versions.get(key) ?? 0)
       return answer('OK')
     }
     if (name === 'unwatch') {
@@ -193,6 +195,9 @@ export class SimulatedRedis {
         return this.#between(texts[0]!, texts[1]!).slice(0, Number(texts[3]))
       case 'xrevrange':
         return this.#between(texts[1]!, texts[0]!).toReversed().slice(0, Number(texts[3]))
+      // No one hears it: a hint that gets lost must not matter.
+      case 'publish':
+        return 0
       case 'eval':
         return `role:master\r\nmaster_replid:life${this.life}\r\n`
       default:

@@ -20,6 +20,7 @@ import { receiveText } from '../publishing/intake/take-in.ts'
 import type { RefreshRoutes } from '../sites/routing.ts'
 import type { PublishReport } from '../sites/schemas.ts'
 import type { Propagated, Sites } from '../sites/sites.ts'
+import { RandomSlugTaken } from '../sites/versions/commit.ts'
 import type { Versions } from '../sites/versions/versions.ts'
 import type { BotCheck, Signals } from './bot-check.ts'
 import * as queries from './queries.ts'
@@ -60,8 +61,8 @@ interface AnonymousDependencies {
   clock: Clock
   routing: Pick<Routing, 'propagate'>
   refreshRoutes: RefreshRoutes
-  sites: Pick<Sites, 'lockOrganisation' | 'roomFor' | 'reserve' | 'showAll' | 'find' | 'remove'>
-  versions: Pick<Versions, 'commit' | 'requireStorage'>
+  sites: Pick<Sites, 'lockOrganisation' | 'roomFor' | 'showAll' | 'find' | 'remove'>
+  versions: Pick<Versions, 'commitUnclaimed' | 'requireStorage'>
   publishing: Pick<Publishing, 'receive' | 'readBlob'>
   limiter: RateLimiter
   inspector: PageInspector
@@ -94,9 +95,9 @@ export interface AnonymousText {
 export interface Anonymous {
   /** The most that one upload may hold. */
   readonly capBytes: number
-  /** Called before a body is read: whether strangers may publish at all (403 `anonymous_off`), limits, storage, and the bot check, which may wait, refuse or ask for a proof. */
+  /** Called before a body is read: whether strangers may publish at all (403 `anonymous_off`), limits, and the bot check, which may wait, refuse or ask for a proof. */
   admit(publisher: Publisher): Promise<void>
-  /** `until`: when visitors meet 410, where that is before the end of its clock. */
+  /** Refuses it where there is no room for another drop. `until`: when visitors meet 410, where that is before the end of its clock. */
   publish(
     publisher: Publisher,
     prepared: PreparedVersion,
@@ -213,7 +214,6 @@ function createAdmission({
   sql,
   clock,
   limiter,
-  storage,
   botCheck,
   inspector,
   publishing,
@@ -229,7 +229,6 @@ function createAdmission({
         { name: 'anonymous-ip', key: network, limit },
         { name: 'anonymous-browser', key: publisher.anonymousId, limit },
       ])
-      await storage.requireRoom(sql, storage.networkOf(publisher.ip))
       const now = clock.now()
       const { verdict, waitMs, challenge, spends } = botCheck.check(
         { ...publisher.signals, recentRejections: rejections.count(network) },
@@ -266,20 +265,20 @@ function createPublishAnonymously(
     if (!config.allowsAnonymous) throw errors.anonymousOff()
     const inspection = await requireHarmless(publisher, prepared)
     const claimSecret = randomSecret()
-    const { value: site, changes } = await changeRoutes(sql, async (tx) => {
-      const reserved = await sites.reserve(
-        tx,
-        {
-          anonymousId: publisher.anonymousId,
-          network: storage.networkOf(publisher.ip),
-          claimHash: hashSecret(claimSecret),
-        },
-        { name, accessUntil: until },
-      )
-      const { version } = await versions.commit(tx, reserved, prepared, null, {})
-      if (inspection.verdict === 'review') await inspector.queue(tx, reserved.id, inspection)
-      return { ...reserved, report: version.report }
-    })
+    const owner = {
+      anonymousId: publisher.anonymousId,
+      network: storage.networkOf(publisher.ip),
+      claimHash: hashSecret(claimSecret),
+    }
+    const { value: site, changes } = await withFreeSlug(() =>
+      changeRoutes(sql, async (tx) => {
+        const requireRoom = () => storage.requireRoom(tx, owner.network)
+        const wanted = { name, accessUntil: until }
+        const { site: added, report } = await versions.commitUnclaimed(tx, owner, wanted, prepared, requireRoom)
+        if (inspection.verdict === 'review') await inspector.queue(tx, added.id, inspection)
+        return { ...added, report }
+      }),
+    )
     const drop = {
       url: addressOf(config, siteHost(site.slug, config.sitesDomain)),
       id: site.id,
@@ -298,6 +297,19 @@ function createPublishAnonymously(
     await routing.propagate(takenBack.changes)
     throw errors.notServed(refused)
   }
+}
+
+/** Random slugs do not collide in practice; this bounds the impossible. */
+const MAX_SLUG_TRIES = 8
+
+/** Each attempt makes a drop with another random slug. */
+async function withFreeSlug<Made>(make: () => Promise<Made>): Promise<Made> {
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await make()
+    } catch (error) {
+      if (!(error instanceof RandomSlugTaken) || attempt === MAX_SLUG_TRIES) throw error
+    }
 }
 
 /** Moves drops into an organisation: same address, the clock of its plan, no claim link any more. */

@@ -35,6 +35,7 @@ export function createDomainWatch({ domains, redis, log, checkMs }: DomainWatchD
   let stopped = true
   let blocking: Redis | undefined
   const stopping = new AbortController()
+  const shortPauseMs = Math.min(checkMs, MAX_PAUSE_MS)
   let loops: Promise<unknown> = Promise.resolve()
 
   const pause = (ms: number): Promise<void> =>
@@ -68,6 +69,8 @@ export function createDomainWatch({ domains, redis, log, checkMs }: DomainWatchD
           position = id
           await handle(fields)
         }
+        // The log tells of every publish too: what comes in a moment is read together.
+        await pause(shortPauseMs)
       }
     } finally {
       blocking.disconnect()
@@ -91,7 +94,7 @@ export function createDomainWatch({ domains, redis, log, checkMs }: DomainWatchD
     start() {
       stopped = false
       loops = Promise.all([
-        forever('domains cannot be checked', Math.min(checkMs, MAX_PAUSE_MS), async () => {
+        forever('domains cannot be checked', shortPauseMs, async () => {
           while ((await domains.runDueChecks()) > 0 && !stopped);
         }),
         forever('certificates cannot be followed', RECONNECT_MS, follow),

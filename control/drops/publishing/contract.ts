@@ -51,7 +51,11 @@ export interface PreparedVersion {
   readonly report: PublishReport
   /** The landing page as served (for the phishing heuristic). */
   readonly landingHash: string
+  readonly compression: Compression
 }
+
+/** What compressing is left to do after the publish: everything, the harder pass only, or nothing at all. */
+export type Compression = 'open' | 'quick' | 'done'
 
 /** Whose upload it is. Networks have limits of their own, where they come in. */
 export type UploadOwner =

@@ -158,7 +158,7 @@ export async function insertSite(
     anonymous_network: string | null
     claim_hash: string | null
     created_at: Date
-  },
+  } & Partial<Pick<SiteFacts, 'live_version_id' | 'next_version_number' | 'title' | 'published_at'>>,
 ): Promise<void> {
   await sql`insert into sites ${sql({ ...site, updated_at: site.created_at })}`
 }
@@ -327,6 +327,8 @@ export async function insertVersion(
   version: Omit<VersionRow, 'report' | 'created_by_email' | 'is_preview'> & {
     created_by: string | null
     is_preview?: boolean
+    compressed_at: Date | null
+    refined_at: Date | null
   },
   report: Partial<PublishReport>,
   blobs: readonly string[],

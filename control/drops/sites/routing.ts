@@ -21,6 +21,7 @@ import {
   sortSlugs,
   wantsCard,
   type Lifetimes,
+  type RetainedVersion,
   type SiteFacts,
 } from './rules.ts'
 
@@ -75,17 +76,6 @@ export function createRefreshRoutes({
     return { ...site, card_source: null, card_hash: null, card_size: null }
   }
 
-  /** Previews whose label and slug do not fit into one name have records of their own. */
-  function shortenedPreviews(
-    site: SiteFacts,
-    { host, versions, names = [] }: Omit<SiteRoute, 'v' | 'revision'>,
-  ): NewRoute[] {
-    const labels = [...versions.map(([number]) => previewLabels(site.id, number)), ...names.map(([name]) => name)]
-    return labels
-      .filter((label) => isShortenedPreview(label, site.slug))
-      .map((label) => ({ kind: 'preview', host: previewHost(label, site, sitesDomain), to: host, label }))
-  }
-
   return async (tx, siteId) => {
     // A change that waited for another writes what that one left behind, not what was there before it.
     const [, found, retained, held, named, told, domainRoutesOf] = await inOrder(
@@ -107,10 +97,41 @@ export function createRefreshRoutes({
     const retired = slugs.retired.length === 0 ? [] : await retireSlugs(tx, siteId, slugs.retired)
     await setRoutes(tx, [
       ...slugs.serving.map((slug) => ({ ...record, host: siteHost(slug, sitesDomain) })),
-      ...shortenedPreviews(site, record),
+      ...shortenedPreviews(site, record, sitesDomain, previewLabels),
       ...slugs.redirecting.map((slug) => redirectRouteOf(slug, site, sitesDomain)),
       ...retired.map((slug) => ({ kind: 'none', host: siteHost(slug, sitesDomain) }) as const),
       ...(await domainRoutesOf(site)),
     ])
   }
+}
+
+/** Writes the routes of a drop that comes to be with its first version: what they depend on is known without asking. */
+export type WriteFirstRoutes = (tx: RoutingTransaction, site: SiteFacts, version: RetainedVersion) => Promise<void>
+
+export function createWriteFirstRoutes({
+  sitesDomain,
+  previewLabels,
+  now,
+}: {
+  sitesDomain: string
+  previewLabels: PreviewLabels
+  now: () => number
+}): WriteFirstRoutes {
+  return async (tx, site, version) => {
+    const record = siteRouteOf(site, [version], sitesDomain, now())
+    await setRoutes(tx, [record, ...shortenedPreviews(site, record, sitesDomain, previewLabels)])
+  }
+}
+
+/** Previews whose label and slug do not fit into one name have records of their own. */
+function shortenedPreviews(
+  site: SiteFacts,
+  { host, versions, names = [] }: Omit<SiteRoute, 'v' | 'revision'>,
+  sitesDomain: string,
+  previewLabels: PreviewLabels,
+): NewRoute[] {
+  const labels = [...versions.map(([number]) => previewLabels(site.id, number)), ...names.map(([name]) => name)]
+  return labels
+    .filter((label) => isShortenedPreview(label, site.slug))
+    .map((label) => ({ kind: 'preview', host: previewHost(label, site, sitesDomain), to: host, label }))
 }

@@ -77,6 +77,52 @@ export interface SiteFacts {
   owner_seen_at: Date | null
 }
 
+/** What a drop without an owner is before anything was set: the defaults of its columns in Postgres. */
+export const UNSET: Omit<
+  SiteFacts,
+  'id' | 'slug' | 'name' | 'access_until' | 'expires_at' | 'dns_target' | 'created_at' | 'updated_at'
+> = {
+  org_id: null,
+  title: '',
+  password_hash: null,
+  password_generation: 0,
+  keep_old_files_days: null,
+  previews: 'link',
+  threads_visible: 'commenters',
+  thread_mails: 'hourly',
+  served_manifest_hash: null,
+  served_for: null,
+  kept_files: 0,
+  kept_bytes: 0,
+  kept_until: null,
+  kept_ends_at: null,
+  access_requests: true,
+  admission_ms: null,
+  llms_txt: true,
+  ai: 'allow',
+  card: false,
+  card_source: null,
+  card_hash: null,
+  card_size: null,
+  analytics: null,
+  spa_fallback: false,
+  in_gallery: false,
+  stays_live: false,
+  live_version_id: null,
+  next_version_number: 1,
+  expired_at: null,
+  clock_started_at: null,
+  paused_at: null,
+  taken_down_at: null,
+  taken_down_reason: null,
+  deleted_at: null,
+  published_at: null,
+  plan: 'anonymous',
+  visibility_policy: 'open',
+  owner_verified: false,
+  owner_seen_at: null,
+}
+
 export interface RetainedVersion {
   id: string
   number: number

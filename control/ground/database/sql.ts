@@ -2,6 +2,7 @@
 import postgres from 'postgres'
 import { MINUTE_MS } from '../../../shared/running/clock.ts'
 import { arrayTypes } from './array-types.ts'
+import { sendBeginAhead } from './begin.ts'
 import { currentCall, GivenUp } from './call.ts'
 import { createWriteShares, writeShareLimits, type WriteShares } from './write-shares.ts'
 
@@ -42,6 +43,7 @@ export function openDatabase(options: DatabaseOptions): Pool {
   sharesOf.set(pool, createWriteShares(writeShareLimits(options.maxConnections)))
   usesOf.set(pool, { connections: options.maxConnections, transactions: 0, waiting: 0 })
   if (options.isPooled) pooled.add(pool)
+  else sendBeginAhead(pool)
   return pool
 }
 

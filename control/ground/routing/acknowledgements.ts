@@ -8,11 +8,15 @@ import { decodeHistory, encodeHistory } from '../../../shared/contracts/history.
 import { keys } from '../../../shared/redis/keys.ts'
 import { edgesNamed, STILL_READING, type EdgeRegistry, type LiveEdge } from '../../../shared/contracts/live-edges.ts'
 import type { RedisCommands } from '../../../shared/redis/commands.ts'
-import { compareStreamIds } from '../../../shared/redis/stream.ts'
+import { compareStreamIds, START_OF_LOG } from '../../../shared/redis/stream.ts'
 import type { Timers } from '../../../shared/running/timers.ts'
 import { lifeOf } from '../../../shared/redis/life.ts'
+import type { AcknowledgementHints } from './hints.ts'
 
+/** No edge serves anything sooner. */
 const POLL_MS = 4
+/** Where edges call out, nothing is looked for before they do; this is for a hint that got lost. */
+const UNHEARD_MS = 25
 
 export interface Awaited {
   readonly position: string
@@ -37,6 +41,8 @@ interface Waiter {
   readonly awaited: Awaited
   readonly deadline: number
   readonly answer: (outcome: Acknowledgement) => void
+  /** It was looked for since all edges called out that they are there. */
+  isLookedFor: boolean
 }
 
 interface Edges {
@@ -52,11 +58,34 @@ interface Edges {
 export function createAcknowledgements(
   redis: EdgeRegistry & Pick<RedisCommands, 'mget' | 'eval'>,
   timers: Timers,
+  hints?: Pick<AcknowledgementHints, 'onHint'>,
 ): Acknowledgements {
   const waiting = new Set<Waiter>()
   let polling = false
   /** Who was there at the last look, so that everything is asked for in one turn. */
   let known: readonly string[] = []
+  /** How far those have called out that they are. */
+  let called = new Map<string, string>()
+  /** Whether the last answer was called out before it was found. */
+  let isHearing = false
+  let wake: () => void = () => {}
+
+  hints?.onHint((edgeId, position) => {
+    called.set(edgeId, position)
+    if (isTimeToLook()) wake()
+  })
+
+  const isCalledOut = ({ position }: Awaited): boolean =>
+    known.length > 0 && known.every((id) => compareStreamIds(called.get(id) ?? START_OF_LOG, position) >= 0)
+
+  const isTimeToLook = (): boolean =>
+    waiting.values().some(({ awaited, isLookedFor }) => !isLookedFor && isCalledOut(awaited))
+
+  async function untilTimeToLook(): Promise<void> {
+    if (isTimeToLook()) return
+    const woken = new Promise<void>((resolve) => (wake = resolve))
+    await Promise.race([woken, timers.sleep(isHearing ? UNHEARD_MS : POLL_MS)])
+  }
 
   /**
    * The edges first, the life of Redis last: what they served then is ours if no other history has taken Redis, and no
@@ -73,6 +102,7 @@ export function createAcknowledgements(
           lifeOf(redis),
         ])
         known = ids
+        called = new Map([...called].filter(([id]) => ids.includes(id)))
         if (isSame(ids, named)) return { epoch, writer, life, live }
       }
     } catch {
@@ -83,13 +113,14 @@ export function createAcknowledgements(
   async function poll(): Promise<void> {
     polling = true
     while (waiting.size > 0) {
-      // No edge serves anything before this.
-      await timers.sleep(POLL_MS)
+      await untilTimeToLook()
       // Who begins to wait while the answer is on its way is judged by the next one.
       const judged = [...waiting]
+      for (const waiter of judged) waiter.isLookedFor = isCalledOut(waiter.awaited)
       const edges = await look()
       for (const waiter of judged) {
         const outcome = edges && outcomeOf(waiter.awaited, edges)
+        if (outcome !== undefined) isHearing = waiter.isLookedFor
         if (outcome === undefined && timers.now() < waiter.deadline) continue
         waiting.delete(waiter)
         waiter.answer(outcome ?? { kind: 'late' })
@@ -101,8 +132,9 @@ export function createAcknowledgements(
   return {
     reached(awaited, deadline) {
       return new Promise((answer) => {
-        waiting.add({ awaited, deadline, answer })
+        waiting.add({ awaited, deadline, answer, isLookedFor: false })
         if (!polling) void poll()
+        else if (isTimeToLook()) wake()
       })
     },
   }

@@ -24,11 +24,15 @@ export interface DatabaseHistory extends History {
 export interface Publication {
   /** As it was when the lock was had. */
   readonly history: DatabaseHistory
+  /** What waited in the outbox then, and the revision of the host that was asked for: they cost no turn of their own. */
+  readonly waiting: readonly OutboxRow[]
+  readonly askedRevision: number | undefined
   /** Gives every route a revision of the new history, in the order of the old ones. No other database writes in it. */
   beginHistory(history: History): Promise<void>
   /** In order of their changes. */
   outbox(limit: number): Promise<OutboxRow[]>
-  deleteOutbox(ids: readonly number[]): Promise<void>
+  /** Goes with the commit, as its last step; where it fails, nothing is committed and `locked` throws. */
+  deleteOutbox(ids: readonly number[]): void
   routesAfter(host: string, limit: number): Promise<{ host: string; record: RouteRecord }[]>
   countRoutes(): Promise<number>
   revisionOf(host: string): Promise<number | undefined>
@@ -42,5 +46,13 @@ export interface Publication {
 
 export interface PublicationStore {
   /** Commits when `work` resolves. */
-  locked<Result>(work: (publication: Publication) => Promise<Result>): Promise<Result>
+  locked<Result>(work: (publication: Publication) => Promise<Result>, first?: FirstQuestions): Promise<Result>
+}
+
+/** What is asked for together with the lock. */
+export interface FirstQuestions {
+  /** How much of the outbox, at most. Unset: nothing of it. */
+  readonly rows?: number
+  /** Whose revision. */
+  readonly host?: string | undefined
 }

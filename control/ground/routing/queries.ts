@@ -16,18 +16,50 @@ export async function lockPublication(sql: Sql): Promise<void> {
 
 export function createPublicationStore(pool: Pool): PublicationStore {
   return {
-    locked: (work) =>
-      transaction(pool, async (sql) => {
-        const [, history] = await inOrder(
+    async locked(work, { rows = 0, host } = {}) {
+      let deleted: Promise<unknown> | undefined
+      const result = await transaction(pool, async (sql) => {
+        let published: readonly number[] = []
+        const [, history, waiting, askedRevision] = await inOrder(
           () => lockPublication(sql),
           () => readHistory(sql),
+          () => (rows === 0 ? Promise.resolve([]) : outboxRows(sql, rows)),
+          () => (host === undefined ? Promise.resolve(undefined) : revisionOf(sql, host)),
         )
-        return work(publicationOf(sql, history))
-      }),
+        const done = await work({
+          ...publicationOf(sql, history),
+          waiting,
+          askedRevision,
+          deleteOutbox: (ids) => (published = ids),
+        })
+        // COMMIT goes out right behind it. Postgres commits nothing where it has failed, and the caller hears it below.
+        deleted = published.length === 0 ? undefined : deleteRows(sql, published)
+        deleted?.catch(() => {})
+        return done
+      })
+      await deleted
+      return result
+    },
   }
 }
 
-function publicationOf(sql: Sql, history: DatabaseHistory): Publication {
+function outboxRows(sql: Sql, limit: number): Promise<OutboxRow[]> {
+  return sql<OutboxRow[]>`select id, kind, name, value, revision from outbox order by id limit ${limit}`
+}
+
+async function deleteRows(sql: Sql, ids: readonly number[]): Promise<void> {
+  await sql`delete from outbox where id = any(${ids as number[]})`
+}
+
+async function revisionOf(sql: Sql, host: string): Promise<number | undefined> {
+  const [row] = await sql<{ revision: number }[]>`select revision from routes where host = ${host}`
+  return row?.revision
+}
+
+function publicationOf(
+  sql: Sql,
+  history: DatabaseHistory,
+): Omit<Publication, 'waiting' | 'askedRevision' | 'deleteOutbox'> {
   return {
     history,
 
@@ -48,11 +80,7 @@ function publicationOf(sql: Sql, history: DatabaseHistory): Publication {
           removed_unknown = 0, began_at = now()`
     },
 
-    outbox: (limit) => sql<OutboxRow[]>`select id, kind, name, value, revision from outbox order by id limit ${limit}`,
-
-    async deleteOutbox(ids) {
-      await sql`delete from outbox where id = any(${ids as number[]})`
-    },
+    outbox: (limit) => outboxRows(sql, limit),
 
     routesAfter: (host, limit) =>
       sql`select host, record from routes where host > ${host} order by host limit ${limit}`,
@@ -61,10 +89,7 @@ function publicationOf(sql: Sql, history: DatabaseHistory): Publication {
       return one(await sql<{ count: number }[]>`select count(*) as count from routes`).count
     },
 
-    async revisionOf(host) {
-      const [row] = await sql<{ revision: number }[]>`select revision from routes where host = ${host}`
-      return row?.revision
-    },
+    revisionOf: (host) => revisionOf(sql, host),
 
     async withoutRoute(hosts) {
       const rows = await sql<{ host: string }[]>`

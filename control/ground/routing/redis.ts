@@ -10,6 +10,8 @@ const COMMAND_TIMEOUT_MS = 1000
 
 export function connectRedis(url: string, log: Log): Redis {
   const redis = openRedis(url, {
+    // Operators see it in CLIENT LIST.
+    connectionName: 'dropway-control',
     enableOfflineQueue: false,
     // What is asked for in one moment is one packet, in the order in which it was asked for.
     enableAutoPipelining: true,

@@ -8,13 +8,16 @@
  * 2. Is everything in Redis? Without an epoch (new, flushed), or in another life of Redis itself (a promoted replica or a
  *    server that was started again from its file may lack what the last one had confirmed), all is published again,
  *    the epoch is set when all is there, and the life of Redis as the last step.
+ *    In the ordinary case nothing has changed since the last flush. Its facts were read again behind its EXEC, under a
+ *    watch that lasts until now, so that the next rows go out without another look: they are written only if no one has
+ *    touched what was read.
  * 3. Rows leave the outbox in order. Each becomes HSET (snapshot) + XADD (log) in one MULTI; only then is it deleted.
  *    A crash in between publishes it twice, which is harmless: revisions make it idempotent.
  */
 import { decodeHistory, encodeEpoch, encodeHistory, type History } from '../../../shared/contracts/history.ts'
 import { keys, LOG_LENGTH } from '../../../shared/redis/keys.ts'
 import type { Log } from '../../../shared/running/log.ts'
-import type { RedisCommands, RedisTransaction } from '../../../shared/redis/commands.ts'
+import type { RedisCommands, RedisTransaction, WatchingConnection } from '../../../shared/redis/commands.ts'
 import { encodeStreamMessage } from '../../../shared/redis/stream.ts'
 import {
   nextOrdinal,
@@ -34,6 +37,8 @@ export interface RoutePublisherDependencies {
   readonly store: PublicationStore
   /** A connection of its own: WATCH belongs to a connection. */
   readonly redis: RedisCommands
+  /** Facts that are still watched since the last flush. */
+  readonly watched: WatchedFacts
   readonly log: Log
   /** Letters and digits that were never used before. */
   newToken(): string
@@ -85,11 +90,15 @@ interface RedisFacts {
 }
 
 export function createRoutePublisher(deps: RoutePublisherDependencies): RoutePublisher {
-  const { store, redis } = deps
+  const { store, redis, watched } = deps
   return {
     async flush(edges) {
       for (;;) {
-        const flushed = await store.locked((publication) => flushOnce(deps, publication, edges))
+        const asked = watched.peek()
+        const flushed = await store.locked((publication) => flushOnce(deps, publication, edges, asked), {
+          rows: BATCH_ROWS,
+          host: newestOf(asked)?.host,
+        })
         if (flushed?.complete) return flushed
       }
     },
@@ -97,6 +106,7 @@ export function createRoutePublisher(deps: RoutePublisherDependencies): RoutePub
     async republish(edges, newHistory) {
       for (let wantNew = newHistory; ; wantNew = false) {
         const published = await store.locked(async (publication) => {
+          watched.take()
           const facts = await readFacts(redis)
           const history = await takeStand(deps, publication, facts, edges, wantNew)
           if (history === undefined) return undefined
@@ -111,10 +121,11 @@ export function createRoutePublisher(deps: RoutePublisherDependencies): RoutePub
   }
 }
 
-/** The watch is on from here until the next EXEC. */
+/** The watch is on from here until the next EXEC. One from before may have noticed something that is known by now. */
 async function readFacts(redis: RedisCommands): Promise<RedisFacts> {
-  const [, values, life] = await Promise.all([
-    redis.watch(keys.writer),
+  const [, , values, life] = await Promise.all([
+    redis.unwatch(),
+    redis.watch(keys.writer, keys.epoch, keys.newest, keys.redisLife),
     redis.mget([keys.writer, keys.epoch, keys.newest, keys.redisLife]),
     lifeOf(redis),
   ])
@@ -122,13 +133,44 @@ async function readFacts(redis: RedisCommands): Promise<RedisFacts> {
   return { writer, epoch, newest, knownLife, life }
 }
 
-async function published(publication: Publication, facts: RedisFacts, edges: EdgeHistories): Promise<PublishedState> {
-  const [revision, host] = facts.newest?.split(' ') ?? []
+/** Facts that were read under a watch which no EXEC has ended yet. Whoever uses the connection takes them first. */
+export interface WatchedFacts {
+  peek(): RedisFacts | undefined
+  /** They are good for one EXEC. */
+  take(): RedisFacts | undefined
+  keep(facts: RedisFacts): void
+}
+
+/** Nothing is kept without a connection that says when it is lost: the one after it watches nothing. */
+export function createWatchedFacts(connection: WatchingConnection | undefined): WatchedFacts {
+  let kept: RedisFacts | undefined
+  const peek = (): RedisFacts | undefined => (connection?.status === 'ready' ? kept : undefined)
+  connection?.on('close', () => (kept = undefined))
   return {
-    writer: decodeHistory(facts.writer),
-    newest: revision && host ? { revision: Number(revision), ours: await publication.revisionOf(host) } : undefined,
-    edges,
+    peek,
+    take() {
+      const facts = peek()
+      kept = undefined
+      return facts
+    },
+    keep: (facts) => (kept = facts),
   }
+}
+
+/** The newest revision that was published, and its host. */
+function newestOf(facts: RedisFacts | undefined): { revision: number; host: string } | undefined {
+  const [revision, host] = facts?.newest?.split(' ') ?? []
+  return revision && host ? { revision: Number(revision), host } : undefined
+}
+
+async function published(publication: Publication, facts: RedisFacts, edges: EdgeHistories): Promise<PublishedState> {
+  const newest = newestOf(facts)
+  return publishedState(facts, newest && (await publication.revisionOf(newest.host)), edges)
+}
+
+function publishedState(facts: RedisFacts, ours: number | undefined, edges: EdgeHistories): PublishedState {
+  const newest = newestOf(facts)
+  return { writer: decodeHistory(facts.writer), newest: newest && { revision: newest.revision, ours }, edges }
 }
 
 /** Writes only while this history is the one that may write: nothing of a database that was left behind comes through. */
@@ -137,11 +179,23 @@ async function write(
   history: History,
   fill: (multi: RedisTransaction) => void,
 ): Promise<unknown[]> {
+  const written = await writeUnlessChanged(redis, history, fill)
+  if (written === undefined) throw new Error('Redis was taken by another history meanwhile')
+  return written
+}
+
+/** Undefined: something that was watched has changed, and nothing was written. */
+async function writeUnlessChanged(
+  redis: RedisCommands,
+  history: History,
+  fill: (multi: RedisTransaction) => void,
+): Promise<unknown[] | undefined> {
   const multi = redis.multi().get(keys.writer)
   fill(multi)
   const results = await multi.exec()
-  const failed = results?.find(([error]) => error)
-  if (!results || failed) throw failed?.[0] ?? new Error('Redis was taken by another history meanwhile')
+  if (results === null) return undefined
+  const failed = results.find(([error]) => error)
+  if (failed) throw failed[0]
   const [writer, ...written] = results.map(([, result]) => result)
   // A connection that was made anew on the way watches nothing.
   if (writer !== encodeHistory(history)) throw new Error('Redis has lost what was just read from it')
@@ -149,7 +203,7 @@ async function write(
 }
 
 async function watchWriter(redis: RedisCommands, history: History): Promise<void> {
-  const [, writer] = await Promise.all([redis.watch(keys.writer), redis.get(keys.writer)])
+  const [, , writer] = await Promise.all([redis.unwatch(), redis.watch(keys.writer), redis.get(keys.writer)])
   if (writer !== encodeHistory(history)) throw new Error('Redis was taken by another history meanwhile')
 }
 
@@ -243,14 +297,16 @@ async function collectUnknown(redis: RedisCommands, publication: Publication): P
   } while (cursor !== '0')
 }
 
+/** Undefined: something that was watched has changed, and nothing was published. */
 async function publishRows(
-  redis: RedisCommands,
-  { writer, epoch }: { writer: History; epoch: string },
-  newest: string | null,
+  { redis, watched }: RoutePublisherDependencies,
+  facts: RedisFacts & { readonly epoch: string },
+  writer: History,
   rows: readonly OutboxRow[],
-): Promise<string> {
+): Promise<string | undefined> {
+  const { epoch, newest } = facts
   const last = rows.filter(({ kind }) => kind === 'route').reduce<OutboxRow | undefined>(later, undefined)
-  const results = await write(redis, writer, (multi) => {
+  const writing = writeUnlessChanged(redis, writer, (multi) => {
     multi.get(keys.epoch)
     if (last && last.revision > revisionIn(newest)) multi.set(keys.newest, `${last.revision} ${last.name}`)
     for (const { kind, name, value } of rows) {
@@ -259,42 +315,68 @@ async function publishRows(
       multi.xadd(keys.log, 'MAXLEN', '~', LOG_LENGTH, '*', ...encodeStreamMessage({ kind, name, value }))
     }
   })
+  // In the same turn, for the next flush. What it read counts only if all of this was written.
+  const [results, next] = await Promise.all([writing, readFacts(redis)])
+  if (results === undefined) return undefined
   if (results[0] !== epoch) throw new Error('Redis has lost its snapshot meanwhile')
+  watched.keep(next)
   return results.at(-1) as string
 }
+
+type Flushed = Position & { complete: boolean }
 
 /** Undefined: a new history was committed, and nothing published yet. */
 async function flushOnce(
   deps: RoutePublisherDependencies,
   publication: Publication,
   edges: EdgeHistories,
-): Promise<(Position & { complete: boolean }) | undefined> {
-  const { redis, log } = deps
-  const facts = await readFacts(redis)
-  const [history, waiting] = await Promise.all([
-    takeStand(deps, publication, facts, edges, false),
-    publication.outbox(BATCH_ROWS),
-  ])
+  asked: RedisFacts | undefined,
+): Promise<Flushed | undefined> {
+  const { redis, log, watched } = deps
+  const flushed = await flushAsBefore(deps, publication, edges, asked)
+  if (flushed) return flushed
+  const read = await readFacts(redis)
+  const history = await takeStand(deps, publication, read, edges, false)
   if (history === undefined) return undefined
-  const { life } = facts
-  let { newest } = facts
-  let epoch = facts.epoch ?? ''
-  let rows = waiting
+  let facts = { ...read, epoch: read.epoch ?? '' }
+  let rows = publication.waiting
   if (!isComplete(facts, history)) {
-    ;({ epoch } = await publishAll(deps, publication, history, facts))
+    const { epoch } = await publishAll(deps, publication, history, facts)
     log.info({ history: history.ordinal }, 'everything was published')
     await watchWriter(redis, history)
-    newest = await redis.get(keys.newest)
+    facts = { ...facts, epoch, newest: await redis.get(keys.newest) }
     // A new history has emptied it, and draws other revisions.
     rows = await publication.outbox(BATCH_ROWS)
   }
+  const { epoch, life } = facts
   if (rows.length === 0) {
-    await redis.unwatch()
-    return { position: await endOfLog(redis), epoch, life, history, complete: true }
+    const position = await endOfLog(redis)
+    if (isComplete(facts, history)) watched.keep(facts)
+    else await redis.unwatch()
+    return { position, epoch, life, history, complete: true }
   }
-  const position = await publishRows(redis, { writer: history, epoch }, newest, rows)
-  await publication.deleteOutbox(rows.map(({ id }) => id))
+  const position = await publishRows(deps, facts, history, rows)
+  if (position === undefined) throw new Error('Redis was taken by another history meanwhile')
+  publication.deleteOutbox(rows.map(({ id }) => id))
   return { position, epoch, life, history, complete: rows.length < BATCH_ROWS }
+}
+
+/** Publishes what waits by the facts of the last flush; undefined when these, or what they mean, may have changed. */
+async function flushAsBefore(
+  deps: RoutePublisherDependencies,
+  { history, waiting, askedRevision, deleteOutbox }: Publication,
+  edges: EdgeHistories,
+  asked: RedisFacts | undefined,
+): Promise<Flushed | undefined> {
+  const facts = deps.watched.take()
+  if (facts === undefined || facts !== asked || waiting.length === 0) return undefined
+  const { epoch, life } = facts
+  const standing = standingOf(history, publishedState(facts, askedRevision, edges))
+  if (standing.kind !== 'go on' || epoch === null || !isComplete(facts, history)) return undefined
+  const position = await publishRows(deps, { ...facts, epoch }, history, waiting)
+  if (position === undefined) return undefined
+  deleteOutbox(waiting.map(({ id }) => id))
+  return { position, epoch, life, history, complete: waiting.length < BATCH_ROWS }
 }
 
 /**
@@ -336,12 +418,13 @@ async function decideUnknown(
 
 /** Under the lock, since a watch belongs to the whole connection. */
 async function forgetReports(
-  { store, redis }: RoutePublisherDependencies,
+  { store, redis, watched }: RoutePublisherDependencies,
   history: History,
   hosts: readonly string[],
 ): Promise<void> {
   for (let at = 0; at < hosts.length; at += SCAN_PAGE)
     await store.locked(async () => {
+      watched.take()
       await watchWriter(redis, history)
       await write(redis, history, (multi) => multi.srem(keys.unknown, ...hosts.slice(at, at + SCAN_PAGE)))
     })

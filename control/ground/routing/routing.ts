@@ -8,15 +8,16 @@ import { keys } from '../../../shared/redis/keys.ts'
 import { PROPAGATION_WAIT_MS } from '../../../shared/contracts/limits.ts'
 import { liveEdges } from '../../../shared/contracts/live-edges.ts'
 import type { Log } from '../../../shared/running/log.ts'
-import type { RedisCommands } from '../../../shared/redis/commands.ts'
+import type { RedisCommands, WatchingConnection } from '../../../shared/redis/commands.ts'
 import { systemTimers, type Timers } from '../../../shared/running/timers.ts'
 import { runAs } from '../database/call.ts'
 import type { Pool } from '../database/sql.ts'
 import { createAcknowledgements } from './acknowledgements.ts'
+import { listenForHints, type AcknowledgementHints } from './hints.ts'
 import { NO_CHANGES, type RouteChanges } from './changes.ts'
 import type { EdgeHistories } from './history-rules.ts'
 import type { PublicationStore } from './publication.ts'
-import { createRoutePublisher, type Position, type DecidedUnknown } from './route-publisher.ts'
+import { createRoutePublisher, createWatchedFacts, type Position, type DecidedUnknown } from './route-publisher.ts'
 import { createPublicationStore } from './queries.ts'
 
 export interface RepublishOptions {
@@ -69,6 +70,9 @@ export function createRouting({ sql, redis, publisherRedis, log, republishers = 
     store: createPublicationStore(sql),
     redis,
     publisherRedis,
+    // A cluster's connections come and go without a word.
+    saysWhenLost: !publisherRedis.isCluster,
+    hints: listenForHints(redis),
     log,
     timers: systemTimers,
     newToken: () => randomBytes(12).toString('hex'),
@@ -79,7 +83,9 @@ export function createRouting({ sql, redis, publisherRedis, log, republishers = 
 export interface PropagationDependencies {
   store: PublicationStore
   redis: Pick<RedisCommands, 'get' | 'hget' | 'smembers' | 'mget' | 'eval'>
-  publisherRedis: RedisCommands
+  publisherRedis: WatchingConnection
+  saysWhenLost: boolean
+  hints?: AcknowledgementHints
   log: Log
   timers: Timers
   newToken(): string
@@ -96,9 +102,10 @@ const HEAL_INTERVAL_MS = 500
 const LASTING_MS = 5000
 
 export function createPropagation(deps: PropagationDependencies): Routing {
-  const { store, redis, publisherRedis, log, timers, newToken, republishers = [] } = deps
-  const publisher = createRoutePublisher({ store, redis: publisherRedis, log, newToken, republishers })
-  const acknowledgements = createAcknowledgements(redis, timers)
+  const { store, redis, publisherRedis, saysWhenLost, hints, log, timers, newToken, republishers = [] } = deps
+  const watched = createWatchedFacts(saysWhenLost ? publisherRedis : undefined)
+  const publisher = createRoutePublisher({ store, redis: publisherRedis, watched, log, newToken, republishers })
+  const acknowledgements = createAcknowledgements(redis, timers, hints)
   let edgeHistories: EdgeHistories = { all: [], lasting: [] }
   let edgesRead: readonly (ReadonlySet<string> | undefined)[] = []
   /** Since when each history has been seen at an edge, without a break. */
@@ -196,11 +203,13 @@ export function createPropagation(deps: PropagationDependencies): Routing {
 
     start() {
       running = true
+      hints?.start()
       loop = heal()
     },
 
     async stop() {
       running = false
+      hints?.stop()
       await Promise.race([loop, timers.sleep(2 * HEAL_INTERVAL_MS)])
     },
   }

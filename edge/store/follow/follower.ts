@@ -294,7 +294,10 @@ class LogFollower {
     const { changes } = await this.#replica.apply(entries, { position }, refused)
     if (changes.length > 0) await this.#dependencies.announce(changes)
     this.#served = servedBy(this.#replica, position)
-    await this.#acknowledge()
+    const acknowledged = this.#acknowledge()
+    // Right behind it, so that control looks at once. It looks by itself where this is refused or lost.
+    this.#commands.publish(keys.acknowledged, `${this.#dependencies.edgeId} ${position}`).catch(() => {})
+    await acknowledged
   }
 
   /** What was refused, as the snapshot has it now. Between two batches: nothing newer is replaced or cleared by it. */

@@ -18,6 +18,8 @@ export type RedisUse = 'commands' | 'blocking' | 'background'
 export function connectRedis(url: string, use: RedisUse): Redis {
   const timeoutMs = use === 'blocking' ? BLOCK_MS + COMMAND_TIMEOUT_MS : COMMAND_TIMEOUT_MS
   const redis = openRedis(url, {
+    // Operators see it in CLIENT LIST.
+    connectionName: 'dropway-edge',
     lazyConnect: true,
     enableOfflineQueue: false,
     connectTimeout: CONNECT_TIMEOUT_MS,

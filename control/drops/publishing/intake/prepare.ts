@@ -27,7 +27,7 @@ import { batchesOf } from '../workers/batches.ts'
 import { LANDING_PAGE, unservedKindOf, type Shown, type SingleKind } from '../../../../shared/content/upload-kind.ts'
 import { markdownLanding, requireLandingPage, unwrapFolder } from './bundle.ts'
 import { documentPage, MAX_SHOWN_TEXT_BYTES } from './document-page.ts'
-import type { PreparedVersion, SecretsPolicy } from '../contract.ts'
+import type { Compression, PreparedVersion, SecretsPolicy } from '../contract.ts'
 import {
   blobSizesOf,
   blobsOf,
@@ -142,7 +142,15 @@ export async function prepareVersion(
       blocked,
     },
     landingHash: landing.hash,
+    compression: compressionOf(manifest),
   }
+}
+
+/** How far a version is compressed when it goes live. One small page needs no job to look at it again. */
+function compressionOf({ files }: Manifest): Compression {
+  const worthwhile = files.filter(([path, { size }]) => isWorthCompressing(path, size))
+  if (worthwhile.length === 0) return 'done'
+  return worthwhile.every(([, { encodings }]) => encodings !== undefined) ? 'quick' : 'open'
 }
 
 /** The files as they are served: a page or document that was sent alone, or a Markdown index, is the landing page. */

@@ -25,10 +25,14 @@ export interface WantedSite {
   readonly accessUntil?: Date | null | undefined
 }
 
-/** Who a new drop belongs to. */
-export type SiteOwner =
-  | { readonly orgId: string }
-  | { readonly anonymousId: string; readonly network: string; readonly claimHash: string }
+/** Who a new drop belongs to: an organisation, or a browser without an account until it is claimed. */
+export type SiteOwner = { readonly orgId: string } | Unclaimed
+
+export interface Unclaimed {
+  readonly anonymousId: string
+  readonly network: string
+  readonly claimHash: string
+}
 
 export interface Reservations {
   /** Before anything is added to an organisation: its plan stays as it is, and it is not deleted, until the commit. */
@@ -36,9 +40,35 @@ export interface Reservations {
   /** How many more drops may be active. The organisation is locked. */
   roomFor(tx: Sql, orgId: string, plan: PlanName): Promise<number>
   /** Reserves a slug for a new site; its routes are left to the caller. */
-  reserve(tx: Sql, owner: SiteOwner, wanted: WantedSite): Promise<SiteFacts>
+  reserve(tx: Sql, owner: { readonly orgId: string }, wanted: WantedSite): Promise<SiteFacts>
   /** A new site without content, within the plan's cap; its routes are left to the caller. */
   add(tx: Sql, actor: Actor, wanted: WantedSite): Promise<SiteFacts>
+}
+
+export type NewSiteRow = Parameters<typeof queries.insertSite>[1]
+
+/** The row of a new drop. An owned drop's clock begins with its first content. */
+export function newSiteRow(
+  owner: SiteOwner,
+  wanted: WantedSite,
+  now: number,
+  { anonymousLifetimeMs }: Pick<ControlConfig, 'anonymousLifetimeMs'>,
+): NewSiteRow {
+  const [orgId, unclaimed] = 'orgId' in owner ? [owner.orgId, undefined] : [null, owner]
+  return {
+    id: newId('st', now),
+    org_id: orgId,
+    slug: wanted.slug ?? randomSlug(),
+    name: wanted.name ?? '',
+    dns_target: `t-${randomBytes(8).toString('hex')}`,
+    password_hash: wanted.isPrivate ? VIEWERS_ONLY : null,
+    access_until: wanted.accessUntil ?? null,
+    expires_at: unclaimed === undefined ? null : new Date(now + anonymousLifetimeMs),
+    anonymous_id: unclaimed?.anonymousId ?? null,
+    anonymous_network: unclaimed?.network ?? null,
+    claim_hash: unclaimed?.claimHash ?? null,
+    created_at: new Date(now),
+  }
 }
 
 interface ReservationsDependencies {
@@ -59,26 +89,10 @@ export function createReservations({ clock, config }: ReservationsDependencies):
     return plans[plan].activeDrops - (await queries.countActiveSites(tx, orgId, now()))
   }
 
-  async function reserve(tx: Sql, owner: SiteOwner, wanted: WantedSite): Promise<SiteFacts> {
-    const id = newId('st', clock.now())
-    const isOwned = 'orgId' in owner
-    const slug = wanted.slug ?? randomSlug()
+  async function reserve(tx: Sql, owner: { readonly orgId: string }, wanted: WantedSite): Promise<SiteFacts> {
     if (wanted.slug !== undefined) requireUsableSlug(wanted.slug)
-    const row = {
-      id,
-      org_id: isOwned ? owner.orgId : null,
-      slug,
-      name: wanted.name ?? '',
-      dns_target: `t-${randomBytes(8).toString('hex')}`,
-      password_hash: wanted.isPrivate ? VIEWERS_ONLY : null,
-      access_until: wanted.accessUntil ?? null,
-      // An owned drop's clock begins with its first content.
-      expires_at: isOwned ? null : new Date(clock.now() + config.anonymousLifetimeMs),
-      anonymous_id: isOwned ? null : owner.anonymousId,
-      anonymous_network: isOwned ? null : owner.network,
-      claim_hash: isOwned ? null : owner.claimHash,
-      created_at: now(),
-    }
+    const row = newSiteRow(owner, wanted, clock.now(), config)
+    const { id, slug } = row
     const [, isTaken, site] = await inOrder(
       () => queries.insertSite(tx, row),
       () => queries.takeSlug(tx, slug, id, now()),

@@ -5,14 +5,16 @@ import { newId } from '../../../../shared/contracts/ids.ts'
 import { quotePath } from '../../../../shared/values/quoted-path.ts'
 import { bytesInWords } from '../../../../shared/values/sizes.ts'
 import type { WorkflowRun } from '../../../ground/actor.ts'
+import type { ControlConfig } from '../../../ground/config.ts'
 import { orUpgrade, plans, type PlanName } from '../../../ground/terms/plans.ts'
 import { inOrder, type Sql } from '../../../ground/database/sql.ts'
 import type { RoutingTransaction } from '../../../ground/routing/changes.ts'
 import type { AccessInput } from '../../viewers/access.ts'
 import type { PreparedVersion } from '../../publishing/contract.ts'
 import * as queries from '../queries.ts'
-import type { RefreshRoutes } from '../routing.ts'
-import type { RetainedVersion, SiteFacts } from '../rules.ts'
+import type { RefreshRoutes, WriteFirstRoutes } from '../routing.ts'
+import { UNSET, type RetainedVersion, type SiteFacts } from '../rules.ts'
+import { newSiteRow, type Unclaimed, type WantedSite } from '../settings/reservation.ts'
 import { NOTHING_KEPT, type KeptSummary } from '../../publishing/manifest/kept-files.ts'
 import type { Replaced, SiteKeptFiles } from '../kept/kept-files.ts'
 import { nameVersion } from '../kept/naming.ts'
@@ -76,16 +78,9 @@ export function createCommit({ clock, refreshRoutes, keptFiles, config }: Commit
     if (preview !== null && options.purge !== undefined)
       throw errors.invalidRequest('purge goes with a publish that goes live, not with a preview.')
     const version = {
-      id: newId('v', clock.now()),
-      site_id: site.id,
-      number: site.next_version_number,
-      manifest_hash: prepared.manifestHash,
-      byte_size: prepared.byteSize,
-      file_count: prepared.fileCount,
+      ...newVersionRow(site, prepared, now),
       message: options.message ?? '',
-      title: prepared.title,
       created_by: by,
-      created_at: now,
       is_preview: preview !== null,
       source: options.source ?? null,
     }
@@ -130,6 +125,78 @@ export function createCommit({ clock, refreshRoutes, keptFiles, config }: Commit
       addedBytes: version.byte_size - gone.reduce((sum, { byte_size }) => sum + byte_size, 0),
       before: { site, dropped: gone.map(({ id }) => id), previews },
     }
+  }
+}
+
+function newVersionRow(site: SiteFacts, prepared: PreparedVersion, now: Date) {
+  const { compression } = prepared
+  return {
+    id: newId('v', now.getTime()),
+    site_id: site.id,
+    number: site.next_version_number,
+    manifest_hash: prepared.manifestHash,
+    byte_size: prepared.byteSize,
+    file_count: prepared.fileCount,
+    message: '',
+    title: prepared.title,
+    created_by: null,
+    created_at: now,
+    source: null,
+    compressed_at: compression === 'open' ? null : now,
+    refined_at: compression === 'done' ? now : null,
+  }
+}
+
+/** The random slug of a new drop is another's. The transaction can be tried again with another one. */
+export class RandomSlugTaken extends Error {}
+
+/**
+ * A drop without an account comes to be, with its first version live. All that is written is known beforehand, so that it
+ * is one turn with Postgres. `meanwhile` is one statement more, whose answer may refuse the whole.
+ */
+export type CommitUnclaimed = (
+  tx: RoutingTransaction,
+  owner: Unclaimed,
+  wanted: Pick<WantedSite, 'name' | 'accessUntil'>,
+  prepared: PreparedVersion,
+  meanwhile: () => Promise<unknown>,
+) => Promise<{ site: SiteFacts; report: PublishReport }>
+
+export interface CommitUnclaimedDependencies {
+  clock: Clock
+  writeFirstRoutes: WriteFirstRoutes
+  config: Pick<ControlConfig, 'anonymousLifetimeMs'>
+}
+
+export function createCommitUnclaimed({
+  clock,
+  writeFirstRoutes,
+  config,
+}: CommitUnclaimedDependencies): CommitUnclaimed {
+  return async (tx, owner, wanted, prepared, meanwhile) => {
+    const now = new Date(clock.now())
+    const row = newSiteRow(owner, wanted, clock.now(), config)
+    const reserved = { ...UNSET, ...row, updated_at: now }
+    const version = newVersionRow(reserved, prepared, now)
+    const first = {
+      live_version_id: version.id,
+      next_version_number: version.number + 1,
+      title: prepared.title,
+      published_at: now,
+    }
+    const site = { ...reserved, ...first }
+    const report = reportFor(prepared.report, site.spa_fallback)
+    const publish = { site_id: site.id, version_id: version.id, kind: 'upload', user_id: null, at: now } as const
+    const [, , isTaken] = await inOrder(
+      meanwhile,
+      () => queries.insertSite(tx, { ...row, ...first }),
+      () => queries.takeSlug(tx, site.slug, site.id, now),
+      () => queries.insertVersion(tx, version, report, prepared.blobs),
+      () => queries.recordPublish(tx, publish),
+      () => writeFirstRoutes(tx, site, version),
+    )
+    if (!isTaken) throw new RandomSlugTaken('the random slug of a new drop is taken')
+    return { site, report }
   }
 }
 

@@ -12,19 +12,27 @@ import type { SiteKeptFiles } from '../kept/kept-files.ts'
 import * as queries from '../queries.ts'
 import type { RetainedVersion, SiteFacts } from '../rules.ts'
 import type { Sites } from '../sites.ts'
-import { createCommit, requireStorage, type CommitDependencies, type CommitVersion } from './commit.ts'
+import {
+  createCommit,
+  createCommitUnclaimed,
+  requireStorage,
+  type CommitDependencies,
+  type CommitUnclaimed,
+  type CommitUnclaimedDependencies,
+  type CommitVersion,
+} from './commit.ts'
 import { createComparisons, type Comparisons } from './comparison.ts'
 import { createPublishVersions, findBySlug, requirePublishable, type PublishVersions } from './publish-version.ts'
 import { createRefinement, type Refinement } from './refinement.ts'
 import { createPropagateOrTakeBack, type TakeBackDependencies } from './take-back.ts'
 
-interface VersionsDependencies extends CommitDependencies, TakeBackDependencies {
+interface VersionsDependencies extends CommitDependencies, CommitUnclaimedDependencies, TakeBackDependencies {
   keptFiles: SiteKeptFiles
   publishing: Pick<Publishing, 'readManifest' | 'compareTexts' | 'placeAnchors' | 'compress' | 'refine'>
   sites: Pick<Sites, 'add' | 'lockOrganisation' | 'lockOwn' | 'requireOwn'>
   cards: Pick<Cards, 'bringUpToDate'>
   enqueueMail: EnqueueMail
-  config: CommitDependencies['config'] & Pick<ControlConfig, 'baseUrl'>
+  config: CommitDependencies['config'] & CommitUnclaimedDependencies['config'] & Pick<ControlConfig, 'baseUrl'>
 }
 
 /** A publish that is about to be sent. */
@@ -40,6 +48,7 @@ export interface WantedRoom {
 
 export interface Versions extends PublishVersions, Comparisons, Refinement {
   commit: CommitVersion
+  commitUnclaimed: CommitUnclaimed
   /** Called once bytes were added: an organisation that is over its cap already keeps what it has, and may replace it. */
   requireStorage(sql: Sql, orgId: string, plan: PlanName): Promise<void>
   /** Refuses what a publish of so many bytes would be refused for, before anything is sent. */
@@ -71,6 +80,7 @@ export function createVersions(deps: VersionsDependencies): Versions {
     ...createComparisons(deps),
     ...createRefinement(deps),
     commit,
+    commitUnclaimed: createCommitUnclaimed(deps),
     requireStorage: (tx, orgId, plan) => requireStorage(tx, { orgId, plan, now: new Date(clock.now()) }),
     requirePublishable: (site) => requirePublishable(site, clock.now()),
     findBySlug: (actor, slug) => findBySlug({ sql, sites }, actor, slug),
