@@ -471,6 +471,68 @@ describe('forged and broken answers are refused', () => {
   })
 })
 
+describe('deleting an account where there are no passwords', () => {
+  /** A person who is in, types their address and sends the form; resolves where the browser is led. */
+  async function askToDelete(instance: Instance, email: string) {
+    const browser = openBrowser(instance)
+    await browser.signIn()
+    const page = await (await browser.get(`${instance.url}/account/data`)).text()
+    expect(page).not.toContain('type="password"')
+    expect(page).toContain('Acme then asks you to sign in once more')
+    const csrf = /name="csrf" value="([^"]+)"/.exec(page)![1]!
+    const answer = await browser.get(`${instance.url}/account/delete`, {
+      method: 'POST',
+      body: new URLSearchParams({ csrf, confirm: email }),
+      headers: { origin: BASE_URL },
+    })
+    return { browser, answer }
+  }
+  const count = async (instance: Instance, email: string): Promise<number> =>
+    (await instance.sql`select 1 from users where email = ${email}`).length
+
+  test('the provider vouches for the person once more; then it is gone', async () => {
+    const provider = await startProvider()
+    const instance = await openInstance(provider, { PASSWORD_SIGN_IN: 'off' })
+    provider.signIn(ADA)
+    const { browser, answer } = await askToDelete(instance, ADA.email)
+    const away = new URL(answer.headers.get('location')!)
+    expect([away.searchParams.get('prompt'), away.searchParams.get('max_age')]).toEqual(['login', '120'])
+    expect(await count(instance, ADA.email)).toBe(1)
+    const back = await browser.get((await browser.get(away.href)).headers.get('location')!)
+    expect(back.headers.get('location')).toBe('/goodbye')
+    expect(await count(instance, ADA.email)).toBe(0)
+    expect(browser.isIn).toBe(false)
+    // What was carried is used up with the cookie: coming back again deletes nobody.
+    provider.signIn(ADA)
+    expect((await openBrowser(instance).signIn()).status).toBe(303)
+    expect(await count(instance, ADA.email)).toBe(1)
+  })
+
+  test.each<[string, (provider: OpenIdStandIn) => void]>([
+    ['somebody else signs in there', (provider) => provider.signIn({ ...ADA, sub: 'eve', email: 'eve@example.com' })],
+    [
+      'the provider does not ask them again',
+      (provider) =>
+        provider.lie({ claims: (claims) => ({ ...claims, auth_time: Number(claims['auth_time']) - 3600 }) }),
+    ],
+    [
+      'the provider does not say when they signed in',
+      (provider) => provider.lie({ claims: (claims) => ({ ...claims, auth_time: undefined }) }),
+    ],
+    ['they turn back', (provider) => provider.signIn(undefined)],
+  ])('%s: the account stays', async (_, meanwhile) => {
+    const provider = await startProvider()
+    const instance = await openInstance(provider, { PASSWORD_SIGN_IN: 'off' })
+    provider.signIn(ADA)
+    const { browser, answer } = await askToDelete(instance, ADA.email)
+    meanwhile(provider)
+    const back = await browser.get((await browser.get(answer.headers.get('location')!)).headers.get('location')!)
+    expect(back.status).toBe(401)
+    expect(await back.text()).toContain('Your account is still there')
+    expect(await count(instance, ADA.email)).toBe(1)
+  })
+})
+
 describe('viewers', () => {
   test('a person of a domain on the list comes in without a code; others meet the door', async () => {
     const { provider, instance } = shared

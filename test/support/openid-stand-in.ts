@@ -59,7 +59,10 @@ export async function startOpenIdStandIn({ clientId = 'dropway', clientSecret = 
   let isDown = false
   let givesRefreshTokens = true
   let tellsOfLogouts = false
-  const codes = new Map<string, { challenge: string; nonce: string; redirectUri: string; person: StandInPerson }>()
+  const codes = new Map<
+    string,
+    { challenge: string; nonce: string; redirectUri: string; person: StandInPerson; isAskedWhen: boolean }
+  >()
   const refreshTokens = new Map<string, StandInPerson>()
   const accessTokens = new Map<string, StandInPerson>()
   const asked: URL[] = []
@@ -82,12 +85,14 @@ export async function startOpenIdStandIn({ clientId = 'dropway', clientSecret = 
     response.end(typeof body === 'string' ? body : JSON.stringify(body))
   }
 
-  function tokensFor(of: StandInPerson, nonce: string | undefined): Record<string, unknown> {
+  function tokensFor(of: StandInPerson, nonce: string | undefined, isAskedWhen = false): Record<string, unknown> {
     const access = randomBytes(16).toString('hex')
     const refresh = randomBytes(16).toString('hex')
     accessTokens.set(access, of)
     if (givesRefreshTokens) refreshTokens.set(refresh, of)
-    const claims = claimsOf(of, nonce === undefined ? {} : { nonce })
+    // OpenID Connect Core §3.1.2.1: who asks with max_age is told when the person signed in.
+    const when = isAskedWhen ? { auth_time: now() } : {}
+    const claims = claimsOf(of, nonce === undefined ? {} : { nonce, ...when })
     const made = signToken(lies.claims ? lies.claims(claims) : claims, lies.key ?? key, lies.header)
     const tokens = {
       access_token: access,
@@ -113,7 +118,7 @@ export async function startOpenIdStandIn({ clientId = 'dropway', clientSecret = 
       .digest('base64url')
     if (!code || code.challenge !== challenge || code.redirectUri !== form.get('redirect_uri'))
       return [400, { error: 'invalid_grant' }]
-    return [200, tokensFor(code.person, code.nonce)]
+    return [200, tokensFor(code.person, code.nonce, code.isAskedWhen)]
   }
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -148,6 +153,7 @@ export async function startOpenIdStandIn({ clientId = 'dropway', clientSecret = 
             nonce: url.searchParams.get('nonce') ?? '',
             redirectUri: url.searchParams.get('redirect_uri') ?? '',
             person,
+            isAskedWhen: url.searchParams.has('max_age'),
           })
           query.set('code', code)
         } else query.set('error', url.searchParams.get('prompt') === 'none' ? 'login_required' : 'access_denied')

@@ -2,7 +2,7 @@
 import type { Clock } from '../../../shared/running/clock.ts'
 import { errors } from '../../../shared/contracts/errors.ts'
 import { leadsOf } from '../../ground/terms/warnings.ts'
-import { requireProved, type Actor } from '../../ground/actor.ts'
+import { requireProved } from '../../ground/actor.ts'
 import { transaction, type Pool } from '../../ground/database/sql.ts'
 import {
   allChanges,
@@ -46,7 +46,7 @@ type ClosingDependencies = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' |
 export type CloseAccount = (
   tx: RoutingTransaction,
   user: { readonly id: string; readonly email: string },
-  by?: Actor,
+  by?: AuditActor,
 ) => Promise<void>
 
 export function createCloseAccount({
@@ -91,19 +91,23 @@ export function createClosing({
   hooks,
   throttle,
   closeAccount,
-}: ClosingDependencies & { closeAccount: CloseAccount }): Pick<Accounts, 'deleteAccount'> {
+}: ClosingDependencies & { closeAccount: CloseAccount }): Pick<Accounts, 'deleteAccount' | 'deleteVouchedAccount'> {
+  async function close(userId: string, byWhom: (email: string) => AuditActor): Promise<{ setCookie: string }> {
+    const { changes } = await changeRoutes(sql, async (tx) => {
+      const user = await lockUser(tx, userId)
+      if (!user) throw errors.unauthorized()
+      await closeAccount(tx, user, byWhom(user.email))
+    })
+    await hooks.propagate(changes)
+    return { setCookie: clearedSessionCookie() }
+  }
   return {
     async deleteAccount(actor, { password }) {
       requireProved(actor)
       await requirePassword(sql, throttle, actor, password)
-      const { changes } = await changeRoutes(sql, async (tx) => {
-        const user = await lockUser(tx, actor.userId)
-        if (!user) throw errors.unauthorized()
-        await closeAccount(tx, user, actor)
-      })
-      await hooks.propagate(changes)
-      return { setCookie: clearedSessionCookie() }
+      return close(actor.userId, () => actor)
     },
+    deleteVouchedAccount: (userId, { ip }) => close(userId, (email) => ({ userId, email, ip })),
   }
 }
 

@@ -127,6 +127,8 @@ export interface Accounts {
 
   /** Removes the account, its sessions, tokens, own organisations and their drops (410 gone at once). */
   deleteAccount(actor: Actor, input: { password: string }): Promise<{ setCookie: string }>
+  /** The same for a person whom the operator's provider has just vouched for again, where there are no passwords. */
+  deleteVouchedAccount(userId: string, circumstances: Pick<Circumstances, 'ip'>): Promise<{ setCookie: string }>
 
   /**
    * Accounts that were never verified, pay nothing and work with no one are told of their end and closed with their

@@ -13,6 +13,8 @@ import { groupsOf, howToCheck, logoutOf, personOf, type ProvedPerson, type Provi
 const TIMEOUT_SECONDS = 5
 /** What a provider says about itself is believed so long. Its keys are asked for with each sign-in: they may rotate. */
 const DISCOVERED_MS = 10 * MINUTE_MS
+/** Who shows again who they are has done so within this time: a provider that ignores the wish is found out. */
+const ANEW_SECONDS = 120
 /** A logout token is used at once. */
 const LOGOUT_TOKEN_AGE = '5m'
 const SIGNATURES = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
@@ -31,10 +33,17 @@ export type Checked =
   | { readonly kind: 'unknown'; readonly cause: unknown }
 
 export interface ProviderClient {
-  /** Where the browser goes. `silently`: no page of the provider appears; who is not signed in there comes back at once. */
-  authorizationUrl(asked: Asked, options?: { readonly silently?: boolean }): Promise<string>
+  /**
+   * Where the browser goes. `silently`: no page of the provider appears; who is not signed in there comes back at once.
+   * `anew`: the person has to show again who they are, although they are signed in there.
+   */
+  authorizationUrl(asked: Asked, options?: { readonly silently?: boolean; readonly anew?: boolean }): Promise<string>
   /** What the browser came back with. Throws 401 `provider_refused` for what is forged, broken or denied, 503 when it is away. */
-  finish(callback: URL, asked: Asked): Promise<{ readonly person: ProvedPerson; readonly grant: ProviderGrant }>
+  finish(
+    callback: URL,
+    asked: Asked,
+    options?: { readonly anew?: boolean },
+  ): Promise<{ readonly person: ProvedPerson; readonly grant: ProviderGrant }>
   check(grant: ProviderGrant, subject: string): Promise<Checked>
   /** Whose session has ended; undefined for what is no logout token of the provider. */
   readLogoutToken(token: string): Promise<{ subject?: string; sid?: string } | undefined>
@@ -94,7 +103,7 @@ export function createProviderClient(settings: ProviderSettings, clock: Clock): 
   })
 
   return {
-    async authorizationUrl({ redirectUri, state, nonce, verifier }, { silently = false } = {}) {
+    async authorizationUrl({ redirectUri, state, nonce, verifier }, { silently = false, anew = false } = {}) {
       const { client, configuration } = await configure().catch(asAway)
       const supported = configuration.serverMetadata().scopes_supported ?? []
       const scopes = [
@@ -112,11 +121,12 @@ export function createProviderClient(settings: ProviderSettings, clock: Clock): 
         code_challenge_method: 'S256',
         // Nothing else is asked for: a provider that wants to ask the person something does so by itself.
         ...(silently ? { prompt: 'none' } : {}),
+        ...(anew ? { prompt: 'login', max_age: String(ANEW_SECONDS) } : {}),
       })
       return url.href
     },
 
-    async finish(callback, { state, nonce, verifier }) {
+    async finish(callback, { state, nonce, verifier }, { anew = false } = {}) {
       const { client, configuration } = await configure().catch(asAway)
       try {
         const tokens = await client.authorizationCodeGrant(configuration, callback, {
@@ -124,6 +134,8 @@ export function createProviderClient(settings: ProviderSettings, clock: Clock): 
           expectedNonce: nonce,
           pkceCodeVerifier: verifier,
           idTokenExpected: true,
+          // The library wants to be told when they signed in, and that it was not longer ago.
+          ...(anew ? { maxAge: ANEW_SECONDS } : {}),
         })
         const claims = tokens.claims()
         const isWhole = claims?.['email'] !== undefined && claims['groups'] !== undefined

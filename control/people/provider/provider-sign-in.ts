@@ -48,6 +48,8 @@ export type Errand =
       readonly next: string
       readonly silently: boolean
     }
+  /** To delete the account, where no password can be asked for. */
+  | { readonly kind: 'closing'; readonly userId: string }
 
 export interface Begun {
   readonly location: string
@@ -57,6 +59,8 @@ export interface Begun {
 export type Finished =
   | { readonly kind: 'account'; readonly signedIn: SignedIn; readonly errand: Extract<Errand, { kind: 'account' }> }
   | { readonly kind: 'visit'; readonly email: string; readonly errand: Extract<Errand, { kind: 'visit' }> }
+  /** The account is gone. */
+  | { readonly kind: 'closed'; readonly setCookie: string }
 
 export interface ProviderSignIn {
   readonly name: string
@@ -80,7 +84,7 @@ interface ProviderDependencies {
   readonly secrets: Pick<Secrets, 'seal' | 'open'>
   readonly settings: ProviderSettings
   readonly client: ProviderClient
-  readonly accounts: Pick<Accounts, 'signInProved'>
+  readonly accounts: Pick<Accounts, 'signInProved' | 'deleteVouchedAccount'>
   readonly hooks: Pick<OrganisationHooks, 'onMemberLeft' | 'propagate'>
 }
 
@@ -130,13 +134,24 @@ export function createProviderSignIn(deps: ProviderDependencies): ProviderSignIn
     })
   }
 
+  async function closeAccount(
+    { subject }: ProvedPerson,
+    userId: string,
+    circumstances: Circumstances,
+  ): Promise<{ setCookie: string }> {
+    const known = await queries.findIdentity(sql, settings.issuer, subject)
+    if (known?.userId !== userId) throw errors.providerRefused('You signed in as somebody else. Nothing was deleted.')
+    return accounts.deleteVouchedAccount(userId, circumstances)
+  }
+
   return {
     name: settings.name,
 
     async begin(errand) {
       const asked = { state: secret(), nonce: secret(), verifier: secret() }
       const silently = errand.kind === 'visit' && errand.silently
-      const location = await client.authorizationUrl({ ...asked, redirectUri }, { silently })
+      const anew = errand.kind === 'closing'
+      const location = await client.authorizationUrl({ ...asked, redirectUri }, { silently, anew })
       const carried: Carried = { asked, errand, until: clock.now() + ASKED_MS }
       const sealed = secrets.seal(JSON.stringify(carried), SEAL_CONTEXT)
       return { location, setCookie: cookie(PROVIDER_COOKIE, sealed, { maxAgeSeconds: ASKED_MS / SECOND_MS }) }
@@ -149,10 +164,15 @@ export function createProviderSignIn(deps: ProviderDependencies): ProviderSignIn
       const carried = carriedIn(sealed)
       if (!carried) throw errors.providerRefused('It took too long, or was begun in another browser. Begin again.')
       const { asked, errand } = carried
-      const proof = await client.finish(callback, { ...asked, redirectUri })
-      return errand.kind === 'visit'
-        ? { kind: 'visit', email: proof.person.email, errand }
-        : { kind: 'account', signedIn: await enterAccount(proof, errand, circumstances), errand }
+      const proof = await client.finish(callback, { ...asked, redirectUri }, { anew: errand.kind === 'closing' })
+      switch (errand.kind) {
+        case 'visit':
+          return { kind: 'visit', email: proof.person.email, errand }
+        case 'account':
+          return { kind: 'account', signedIn: await enterAccount(proof, errand, circumstances), errand }
+        case 'closing':
+          return { kind: 'closed', ...(await closeAccount(proof.person, errand.userId, circumstances)) }
+      }
     },
 
     async logOut(token) {

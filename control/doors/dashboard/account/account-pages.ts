@@ -1,5 +1,5 @@
 /** `/account`: profile, sessions, tokens, connected apps, organisation, plan, log, export and delete. */
-import { may, SCOPES, type Actor } from '../../../ground/actor.ts'
+import { may, requireProved, SCOPES, type Actor } from '../../../ground/actor.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import { DAY_MS, SECOND_MS } from '../../../../shared/running/clock.ts'
@@ -51,14 +51,17 @@ export function accountRoutes(services: DashboardServices, handlers: Handlers): 
 }
 
 function profileRoutes(
-  { accounts, organisations, billing, config }: DashboardServices,
+  { accounts, organisations, billing, config, providerSignIn }: DashboardServices,
   { accountPage: page, accountForm: form, page: goodbye }: Handlers,
 ): Route[] {
+  /** Who has no password here shows the provider again who they are. */
+  const provingProvider = config.passwordSignIn ? undefined : providerSignIn
   const showData = async ({ viewer, actor }: AccountRequest): Promise<Html> => {
     const owned = (await organisations.list(actor)).filter(({ role }) => role === 'owner')
     return dataBody(viewer, {
       ending: await billing.subscriptionsOf(owned.map(({ id }) => id)),
       keptMs: config.personalDataKeptMs,
+      provider: provingProvider?.name,
     })
   }
 
@@ -89,6 +92,11 @@ function profileRoutes(
     form('/account/delete', { on: '/account/data', verified: false }, async ({ actor, form: sent }) => {
       if (sent.get('confirm')?.trim() !== actor.email)
         throw errors.invalidRequest('confirm: type your e-mail address exactly to delete the account.')
+      if (provingProvider) {
+        requireProved(actor)
+        const { location, setCookie } = await provingProvider.begin({ kind: 'closing', userId: actor.userId })
+        return seeOther(location, { 'set-cookie': setCookie })
+      }
       const { setCookie } = await accounts.deleteAccount(actor, { password: sent.get('password') ?? '' })
       return seeOther('/goodbye', { 'set-cookie': setCookie })
     }),

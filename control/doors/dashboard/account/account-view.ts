@@ -276,8 +276,16 @@ export function logBody(page: AuditPage, drops: DropNames, now: number): Html {
   `
 }
 
-/** `ending`: what is paid for and ends with the account; `keptMs`: how long logs still name the person. */
-export function dataBody(viewer: AccountViewer, { ending, keptMs }: { ending: readonly Bill[]; keptMs: number }): Html {
+export interface DataView {
+  /** What is paid for and ends with the account. */
+  readonly ending: readonly Bill[]
+  /** How long logs still name the person. */
+  readonly keptMs: number
+  /** Who proves that it is them, where there are no passwords. */
+  readonly provider: string | undefined
+}
+
+export function dataBody(viewer: AccountViewer, { ending, keptMs, provider }: DataView): Html {
   const form = formAt(viewer, '/account/delete')
   return html`
     <section class="card" aria-labelledby="export">
@@ -305,13 +313,17 @@ export function dataBody(viewer: AccountViewer, { ending, keptMs }: { ending: re
         required: true,
         autocomplete: 'off',
       })}
-      ${form.text({
-        name: 'password',
-        label: 'Your password',
-        type: 'password',
-        required: true,
-        autocomplete: 'current-password',
-      })}
+      ${
+        provider === undefined
+          ? form.text({
+              name: 'password',
+              label: 'Your password',
+              type: 'password',
+              required: true,
+              autocomplete: 'current-password',
+            })
+          : html`<p>${provider} then asks you to sign in once more. After that the account is gone.</p>`
+      }
       <div><button class="button danger">Delete my account</button></div>
     </form>
   `

@@ -30,6 +30,7 @@ export function providerRoutes(services: DashboardServices, handlers: Handlers):
   }
 
   async function arrive(finished: Finished, clearedCookie: string): Promise<Reply> {
+    if (finished.kind === 'closed') return seeOther('/goodbye', { 'set-cookie': [finished.setCookie, clearedCookie] })
     if (finished.kind === 'account') {
       const { signedIn, errand } = finished
       return seeOther(safeNext(errand.next, '/sites'), { 'set-cookie': [signedIn.setCookie, clearedCookie] })
@@ -83,6 +84,7 @@ export function providerRoutes(services: DashboardServices, handlers: Handlers):
       return goTo({ ...errand, silently: false })
     // The drop asks for an address instead, as it would without a provider.
     if (errand?.kind === 'visit') return seeOther(await visitDesk.doorOf(errand), cookies)
+    if (errand?.kind === 'closing') return { ...notClosedPage(problem), headers: cookies }
     const next = errand?.kind === 'account' ? errand.next : undefined
     return { ...failedPage(problem, provider.name, next), headers: cookies }
   }
@@ -93,6 +95,15 @@ async function logOut(request: Request, provider: ProviderSignIn): Promise<Reply
   const token = (await request.form(MAX_LOGOUT_BYTES)).get('logout_token') ?? ''
   if (!(await provider.logOut(token))) throw errors.invalidRequest('logout_token: this is not one of the provider.')
   return { status: 200, headers: { 'cache-control': 'no-store' } }
+}
+
+function notClosedPage(problem: ApiError): Page {
+  return messagePage({
+    title: 'Your account is still there',
+    lead: problem.message,
+    actions: html`<a class="button primary" href="/account/data">Back to your data</a>`,
+    status: problem.status,
+  })
 }
 
 function failedPage(problem: ApiError, name: string, next: string | undefined): Page {
