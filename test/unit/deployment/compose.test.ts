@@ -1,4 +1,4 @@
-/** No container engine runs here: what can be wrong about the files is checked instead. */
+/** What can be wrong about the files of containers without starting one; `npm run test:image` starts them. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import os from 'node:os'
@@ -9,6 +9,7 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import { readControlConfig } from '../../../control/ground/config.ts'
 import { readEdgeConfig } from '../../../edge/config.ts'
+import { readCompose } from '../../support/compose.ts'
 
 const ROOT = new URL('../../../', import.meta.url)
 const read = (file: string): string => readFileSync(new URL(file, ROOT), 'utf8')
@@ -16,7 +17,7 @@ const read = (file: string): string => readFileSync(new URL(file, ROOT), 'utf8')
 /** The part of the compose specification that we use, and nothing else: a mistyped key is refused. */
 const service = z.strictObject({
   image: z.string().regex(/^[a-z0-9./-]+(:[\w.-]+)?$/),
-  build: z.strictObject({ context: z.literal('.'), dockerfile: z.string() }).optional(),
+  build: z.strictObject({ context: z.literal('.'), dockerfile: z.string(), target: z.literal('roles') }).optional(),
   command: z.array(z.string()).optional(),
   entrypoint: z.array(z.string()).optional(),
   environment: z.record(z.string(), z.string()).optional(),
@@ -38,7 +39,6 @@ const service = z.strictObject({
     .optional(),
   restart: z.literal('unless-stopped').optional(),
   profiles: z.array(z.string()).optional(),
-  init: z.boolean().optional(),
   read_only: z.boolean().optional(),
   tmpfs: z.array(z.string()).optional(),
   cap_drop: z.array(z.string()).optional(),
@@ -51,9 +51,8 @@ const schema = z.strictObject({
   volumes: z.record(z.string(), z.null()),
 })
 
-/** As compose reads it with nothing set, and without the parts that are only merged in. */
-const whole = JSON.parse(filled(JSON.stringify(parse(read('docker-compose.yml'), { merge: true })))) as object
-const compose = schema.parse(Object.fromEntries(Object.entries(whole).filter(([key]) => !key.startsWith('x-'))))
+/** As compose reads it with nothing set. */
+const compose = schema.parse(readCompose())
 const services = new Map(Object.entries(compose.services))
 
 /** What the service `secrets` makes, made here. */
@@ -82,7 +81,7 @@ const PLANES = [
 ]
 
 test.each(PLANES)('the settings of $plane are ones that it reads, with values it accepts', ({ plane, readConfig }) => {
-  const { command } = services.get(plane)!
+  const { command, healthcheck } = services.get(plane)!
   const environment = settingsOf(plane)
   const asked = new Set<string>()
   const spy = new Proxy({ ...environment, SECRET_KEY: 'k'.repeat(32) } as Record<string, string>, {
@@ -93,18 +92,22 @@ test.each(PLANES)('the settings of $plane are ones that it reads, with values it
   })
   expect(() => readConfig(spy)).not.toThrow()
   expect(Object.keys(environment).filter((name) => !asked.has(name))).toEqual([])
-  expect(existsSync(new URL(command![1]!, ROOT))).toBe(true)
+  // The image knows what is asked of it.
+  const [role] = command!
+  expect(read('.docker/dropway-image')).toContain(`\n${role}) exec node /dropway/${role}/main.ts`)
+  expect(existsSync(new URL(`${role}/main.ts`, ROOT))).toBe(true)
+  expect(healthcheck!.test).toEqual(['CMD', 'dropway-image', 'healthy'])
 })
 
 test.each(PLANES)('$plane runs without rights that it does not need, and is watched', ({ plane }) => {
-  const { read_only, cap_drop, security_opt, healthcheck, volumes, init, restart } = services.get(plane)!
+  const { read_only, cap_drop, security_opt, healthcheck, volumes, restart } = services.get(plane)!
   expect({ read_only, cap_drop, security_opt }).toEqual({
     read_only: true,
     cap_drop: ['ALL'],
     security_opt: ['no-new-privileges:true'],
   })
   expect(healthcheck).toBeDefined()
-  expect({ init, restart }).toEqual({ init: true, restart: 'unless-stopped' })
+  expect(restart).toBe('unless-stopped')
   // What only this one may write is its own: two edges with one replica would overwrite each other.
   expect(volumes).toContain(`${plane}:/local`)
 })
@@ -188,18 +191,21 @@ test('Prometheus asks every plane; the dashboard and the alerts name figures tha
 })
 
 test('the image holds every folder that the planes import, nothing that is left out of the build, and no root', () => {
-  const dockerfile = read('.docker/Dockerfile')
+  const containerfile = read('Containerfile')
   const ignored = read('.dockerignore').split('\n')
   for (const folder of ['shared', 'certs', 'edge', 'control']) {
-    expect(dockerfile).toContain(`COPY ${folder}/ ${folder}/`)
+    expect(containerfile).toContain(`COPY ${folder}/ ${folder}/`)
     expect(ignored).not.toContain(folder)
   }
-  expect(dockerfile.match(/^FROM /gm)).toHaveLength(2)
-  expect(dockerfile).toMatch(/^USER node$/m)
+  for (const [, source] of containerfile.matchAll(/^COPY (\.docker\/\S+)/gm))
+    expect(existsSync(new URL(source!, ROOT)), source).toBe(true)
+  expect(containerfile.match(/^FROM .*/gm)).toEqual([
+    'FROM ${BUILDER} AS system',
+    'FROM ${BUILDER} AS modules',
+    'FROM scratch AS roles',
+    'FROM roles',
+  ])
+  expect(containerfile).toMatch(/^USER 1000:1000$/m)
+  // An init process comes first: a plane that hangs kills itself, which no process with number 1 can do.
+  expect(containerfile).toMatch(/^ENTRYPOINT \["tini", "--", "dropway-image"\]$/m)
 })
-
-/** `${NAME:-fallback}` becomes the fallback, the innermost first. */
-function filled(text: string): string {
-  const next = text.replaceAll(/\$\{\w+:-([^${}]*)\}/g, '$1')
-  return next === text ? text : filled(next)
-}
