@@ -17,7 +17,7 @@ import type { EnqueueMail } from '../../ground/mail/mail.ts'
 import { queueState, type QueueState } from '../../ground/watching/queue.ts'
 import { WEBHOOK_CHANNEL } from '../../ground/routing/webhook-outbox.ts'
 import * as queries from './queries.ts'
-import { verdictOnFailure, isTaken, mustSwitchOff, signaturesOf } from './rules.ts'
+import { verdictOnFailure, isTaken, mustSwitchOff, signaturesOf, userAgentOf } from './rules.ts'
 import type { SentAnswer, WebhookSender } from './send.ts'
 import { secretContext } from './webhooks.ts'
 
@@ -51,7 +51,7 @@ interface CourierDependencies {
   readonly secrets: Pick<Secrets, 'open'>
   readonly sender: Pick<WebhookSender, 'send'>
   readonly enqueueMail: EnqueueMail
-  readonly config: { readonly baseUrl: string }
+  readonly config: { readonly baseUrl: string; readonly look: { readonly name: string } }
 }
 
 export function createWebhookCourier(deps: CourierDependencies): WebhookCourier {
@@ -162,7 +162,7 @@ async function carry(deps: CourierDependencies, message: queries.DeliveryRow): P
 }
 
 async function attempt(
-  { clock, secrets, sender }: CourierDependencies,
+  { clock, secrets, sender, config }: CourierDependencies,
   webhook: queries.WebhookRow,
   { id, body }: queries.DeliveryRow,
 ): Promise<SentAnswer | Error> {
@@ -173,7 +173,7 @@ async function attempt(
     const timestamp = Math.floor(clock.now() / SECOND_MS)
     const headers = {
       'content-type': 'application/json',
-      'user-agent': 'Dropway-Webhooks/1',
+      'user-agent': userAgentOf(config.look.name),
       'webhook-id': id,
       'webhook-timestamp': String(timestamp),
       'webhook-signature': signaturesOf([open(webhook.sealed_secret), ...former], { id, timestamp, body }),

@@ -36,6 +36,12 @@ export function isTaken(status: number): boolean {
   return status >= 200 && status < 300
 }
 
+/** Who sends, as a product of HTTP (RFC 9110 §10.1.5): letters and digits of the service's name. */
+export function userAgentOf(serviceName: string): string {
+  const words = serviceName.normalize('NFKD').match(/[A-Za-z0-9]+/g) ?? []
+  return `${[...words, 'Webhooks'].join('-')}/1`
+}
+
 export const SECRET_PREFIX = 'whsec_'
 
 /** As Standard Webhooks says it: one signature for each secret that is in force. */

@@ -8,6 +8,7 @@ import {
   RETRY_PAUSES_MS,
   signaturesOf,
   urlProblem,
+  userAgentOf,
 } from '../../../control/drops/webhooks/rules.ts'
 import { createWebhookSender } from '../../../control/drops/webhooks/send.ts'
 import { eventsOf } from '../../../control/drops/sites/rules.ts'
@@ -169,4 +170,13 @@ test('a password that is set, changed or removed is told, and nothing of a new d
   expect(eventsOf({ state: 'live', password: password('a') }, { state: 'gone', password: null })).toEqual([
     'drop.deleted',
   ])
+})
+
+test.each([
+  ['Dropway', 'Dropway-Webhooks/1'],
+  ['Acme Pages', 'Acme-Pages-Webhooks/1'],
+  ['Café (beta)\r\n', 'Cafe-beta-Webhooks/1'],
+  ['ページ', 'Webhooks/1'],
+])('messages of %j come from %s', (name, agent) => {
+  expect(userAgentOf(name)).toBe(agent)
 })
