@@ -29,7 +29,7 @@ export interface Image {
 }
 
 const run = (program: string, args: readonly string[]): string =>
-  execFileSync(program, args, { encoding: 'utf8', maxBuffer: 64 << 20 }).trim()
+  execFileSync(program, args, { encoding: 'utf8', maxBuffer: 64 << 20, stdio: ['ignore', 'pipe', 'pipe'] }).trim()
 
 interface Inspected {
   readonly Docker: {

@@ -7,7 +7,7 @@ import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, sta
 import os from 'node:os'
 import path from 'node:path'
 import postgresClient from 'postgres'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFailed, onTestFinished, test } from 'vitest'
 import { request, type Answer } from '../support/client.ts'
 import { readCompose } from '../support/compose.ts'
 import { until } from '../support/processes.ts'
@@ -297,6 +297,7 @@ test('by roles, with the settings and volumes of the compose file: two of each p
     port,
     fetch: fetchFrom(port, ca),
   })
+  onTestFailed(() => console.log(planes.get('control-1')!.output().slice(-4000)))
   const host = await publish(reached(first!), 'by roles')
   await expectShown(reached(first!), host, 'by roles')
   await expectShown(reached(second!), host, 'by roles')

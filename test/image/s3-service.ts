@@ -7,6 +7,8 @@ await new S3rver({
   port: 9000,
   address: '0.0.0.0',
   silent: true,
+  // Its own name is not that of a bucket.
+  vhostBuckets: false,
   directory,
   configureBuckets: [{ name: 'drops', configs: [] }],
 }).run()
