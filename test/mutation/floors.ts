@@ -20,6 +20,7 @@ export const FLOORS: Readonly<Record<string, number>> = {
   'control/ground': 100,
   'control/ground/mail': 97.7,
   'control/operations/listing': 95.2,
+  'control/operations/release': 80.2,
   'control/people/accounts': 96.2,
   'control/people/newcomers': 94.6,
   'control/people/provider': 91.7,

@@ -18,29 +18,37 @@ export function tagOf(version: string): string {
   return `v${version}`
 }
 
+interface Section {
+  /** When it was released, as its heading says. */
+  readonly day: string
+  readonly text: string
+}
+
+function sectionOf(changelog: string, version: string): Section | undefined {
+  const headings = [...changelog.matchAll(/^## \[([^\]]+)\](?: - )?(.*)$/gm)]
+  const index = headings.findIndex(([, name]) => name === version)
+  const heading = headings[index]
+  if (heading === undefined) return undefined
+  const [line, , day = ''] = heading
+  return { day, text: changelog.slice(heading.index + line.length, headings[index + 1]?.index).trim() }
+}
+
 /** The part of the changelog about one version, without its heading; undefined when there is none. */
 export function changelogSection(changelog: string, version: string): string | undefined {
-  const headings = [...changelog.matchAll(/^## \[([^\]]+)\].*$/gm)]
-  const index = headings.findIndex(([, name]) => name === version)
-  if (index === -1) return undefined
-  const { index: start, 0: heading } = headings[index]!
-  return changelog.slice(start + heading.length, headings[index + 1]?.index).trim()
+  return sectionOf(changelog, version)?.text
 }
 
 /** Why this cannot be released; empty when it can. Each says what to do. */
 export function releaseProblems(release: Release): string[] {
   const { version, versions, changelog, uncommitted, tagged, head } = release
-  const section = changelogSection(changelog, version)
+  const section = sectionOf(changelog, version)
   const differing = Object.entries(versions).filter(([, other]) => other !== version)
-  const heading = new RegExp(String.raw`^## \[${version.replaceAll('.', String.raw`\.`)}\] - (.*)$`, 'm').exec(
-    changelog,
-  )
   return [
     ...(/^\d+\.\d+\.\d+$/.test(version) ? [] : [`package.json: "${version}" is not major.minor.patch`]),
     ...differing.map(([file, other]) => `${file}: says ${other ?? 'no version'}; package.json says ${version}`),
-    ...(section ? [] : [`CHANGELOG.md: write what changed under "## [${version}] - <date>"`]),
-    ...(heading && !/^\d{4}-\d\d-\d\d$/.test(heading[1]!)
-      ? [`CHANGELOG.md: replace "${heading[1]}" by the day of the release, as 2027-01-31`]
+    ...(section?.text ? [] : [`CHANGELOG.md: write what changed under "## [${version}] - <date>"`]),
+    ...(section && !/^\d{4}-\d\d-\d\d$/.test(section.day)
+      ? [`CHANGELOG.md: replace "${section.day}" by the day of the release, as 2027-01-31`]
       : []),
     ...(uncommitted === '' ? [] : ['git: commit or put aside what is not committed; a release is a commit']),
     ...(tagged === undefined || tagged === head
