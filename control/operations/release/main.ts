@@ -9,7 +9,7 @@ import { copyFileSync, createReadStream, mkdirSync, readdirSync, readFileSync, r
 import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { parseArgs } from 'node:util'
-import { changelogSection, releaseProblems, tagOf } from './rules.ts'
+import { changelogSection, releaseProblems, releaseTag } from './rules.ts'
 
 const ROOT = path.join(import.meta.dirname, '../../../')
 const read = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8')
@@ -63,7 +63,7 @@ async function main(): Promise<void> {
     versions: { 'cli/package.json': versionIn('cli/package.json'), 'server.json': versionIn('server.json') },
     changelog,
     uncommitted: ask('git', ['status', '--porcelain']),
-    tagged: ask('git', ['rev-parse', '--quiet', '--verify', `refs/tags/${tagOf(version)}^{commit}`]) || undefined,
+    tagged: ask('git', ['rev-parse', '--quiet', '--verify', `refs/tags/${releaseTag(version)}^{commit}`]) || undefined,
     head: ask('git', ['rev-parse', 'HEAD']),
   })
   for (const problem of problems) console.error(problem)
@@ -85,7 +85,7 @@ async function main(): Promise<void> {
   const sums = await Promise.all(files.map(async (file) => `${await checksumOf(inside(file))}  ${file}\n`))
   writeFileSync(inside('SHA256SUMS'), sums.join(''))
   console.log(`dist/${version}: ${[...files, 'SHA256SUMS'].join(', ')}`)
-  console.log(`next: git tag -s ${tagOf(version)} && git push origin ${tagOf(version)}`)
+  console.log(`next: git tag -s ${releaseTag(version)} && git push origin ${releaseTag(version)}`)
 }
 
 await main()

@@ -14,7 +14,7 @@ export interface Release {
 }
 
 /** The tag of a release, in git. Images are called by the version alone. */
-export function tagOf(version: string): string {
+export function releaseTag(version: string): string {
   return `v${version}`
 }
 
@@ -53,6 +53,6 @@ export function releaseProblems(release: Release): string[] {
     ...(uncommitted === '' ? [] : ['git: commit or put aside what is not committed; a release is a commit']),
     ...(tagged === undefined || tagged === head
       ? []
-      : [`git: ${tagOf(version)} names another commit; raise the version in package.json`]),
+      : [`git: ${releaseTag(version)} names another commit; raise the version in package.json`]),
   ]
 }

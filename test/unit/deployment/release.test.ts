@@ -1,6 +1,11 @@
 /** What must be so before there is a release, and what it tells. */
 import { expect, test } from 'vitest'
-import { changelogSection, releaseProblems, tagOf, type Release } from '../../../control/operations/release/rules.ts'
+import {
+  changelogSection,
+  releaseProblems,
+  releaseTag,
+  type Release,
+} from '../../../control/operations/release/rules.ts'
 
 const CHANGELOG = `# Changelog
 
@@ -29,7 +34,7 @@ test('a section of the changelog is everything up to the next version', () => {
   expect(changelogSection(CHANGELOG, '0.2.0')).toBe('New things.\n\n### Operators\n\n- More.')
   expect(changelogSection(CHANGELOG, '0.1.0')).toBe('The first version.')
   expect(changelogSection(CHANGELOG, '0.1')).toBeUndefined()
-  expect(tagOf('0.2.0')).toBe('v0.2.0')
+  expect(releaseTag('0.2.0')).toBe('v0.2.0')
 })
 
 test('what is whole can be released, also when it is tagged already', () => {
