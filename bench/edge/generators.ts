@@ -70,17 +70,19 @@ export function loadH1(target: Target, seconds: number): Promise<number> {
   return isInstalled('wrk') ? loadWithWrk(target, seconds) : loadWithAutocannon(target, seconds)
 }
 
-async function loadWithWrk({ port, host, path: file }: Target, seconds: number): Promise<number> {
+async function loadWithWrk({ port, host, path: file, headers = {} }: Target, seconds: number): Promise<number> {
   const length = ['-t', '1', '-c', String(H1_CONNECTIONS), '-d', `${Math.ceil(seconds)}s`]
-  const output = await run('wrk', [...length, '-H', `Host: ${host}`, `https://127.0.0.1:${port}${file}`])
+  const said = Object.entries({ Host: host, ...headers }).flatMap(([name, value]) => ['-H', `${name}: ${value}`])
+  const output = await run('wrk', [...length, ...said, `https://127.0.0.1:${port}${file}`])
   const match = /(\d+) requests in/.exec(output)
   if (!match || /Non-2xx/.test(output)) throw new Error(`wrk: ${output}`)
   return Number(match[1])
 }
 
-async function loadWithAutocannon({ port, host, path: file }: Target, seconds: number): Promise<number> {
+async function loadWithAutocannon({ port, host, path: file, headers = {} }: Target, seconds: number): Promise<number> {
   const length = ['-c', String(H1_CONNECTIONS), '-d', String(Math.ceil(seconds)), '--json', '--no-progress']
-  const output = await run(AUTOCANNON, [...length, '-H', `host: ${host}`, `https://127.0.0.1:${port}${file}`])
+  const said = Object.entries({ host, ...headers }).flatMap(([name, value]) => ['-H', `${name}: ${value}`])
+  const output = await run(AUTOCANNON, [...length, ...said, `https://127.0.0.1:${port}${file}`])
   const { '2xx': good, non2xx } = JSON.parse(output.slice(output.indexOf('{'))) as { '2xx': number; non2xx: number }
   if (good === 0 || non2xx > 0) throw new Error(`autocannon: ${output}`)
   return good
