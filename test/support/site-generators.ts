@@ -214,4 +214,14 @@ export const GENERATORS: Readonly<Record<string, Generator>> = {
     output: 'build/client',
     changed: ['app/home.jsx', 'first words', 'other words'],
   },
+  'vite-legacy': {
+    packages: ['vite@8.3.8', '@vitejs/plugin-legacy@8.2.3', 'terser@5.44.1'],
+    files: {
+      ...VANILLA,
+      'vite.config.js': "import legacy from '@vitejs/plugin-legacy'\nexport default { plugins: [legacy()] }\n",
+    },
+    build: ['vite', 'build'],
+    output: 'dist',
+    changed: ['lazy.js', "' later'", "' even later'"],
+  },
 }

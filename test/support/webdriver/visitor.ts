@@ -112,7 +112,10 @@ function personAt(driver: Driver, stack: Stack): Person {
 
   return {
     goto: async (target) => {
-      await command('Navigate', { url: target.startsWith('/') ? stack.baseUrl + target : target })
+      const url = target.startsWith('/') ? stack.baseUrl + target : target
+      await command('Navigate', { url }).catch((error: unknown) => {
+        throw new Error(`${url} was not opened`, { cause: error })
+      })
     },
     address,
     see: async (text) => void (await act(`"${text}"`, saying(text), async () => {})),
@@ -179,7 +182,9 @@ function personAt(driver: Driver, stack: Stack): Person {
     },
     tooWide: async () => (await script(TOO_WIDE)) as string[],
     problems: () => driver.problems(),
-    keepScreenshot: async (name) => keepScreenshot(name, (await command('TakeScreenshot')) as string),
+    keepScreenshot: async (name) => {
+      if (process.env['SCREENSHOTS'] === '1') writeScreenshot(name, (await command('TakeScreenshot')) as string)
+    },
     close: () => driver.close(),
   }
 }
@@ -193,9 +198,8 @@ const TOO_WIDE = `
 
 const OUTPUT = fileURLToPath(new URL('../../output/screenshots/', import.meta.url))
 
-/** With SCREENSHOTS=1, so that a person can look at what the tests saw. */
-function keepScreenshot(name: string, base64: string): void {
-  if (process.env['SCREENSHOTS'] !== '1') return
+/** With SCREENSHOTS=1, so that a person can look at what the tests saw. WebKit does not always come to an end with it. */
+function writeScreenshot(name: string, base64: string): void {
   mkdirSync(OUTPUT, { recursive: true })
   writeFileSync(path.join(OUTPUT, `${name}.png`), Buffer.from(base64, 'base64'))
 }
