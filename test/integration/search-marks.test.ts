@@ -51,3 +51,48 @@ test('what others say is neither found nor read: the index names this organisati
     select tsvector_to_array(words) as words from site_words where site_id in (${mine}, ${theirs})`
   expect(new Set(words.flatMap((row) => row.words)).size).toBe(2)
 })
+
+test('a generated table: whoever asks finds the drops of the organisation that they act for, and of those what the token is for', async () => {
+  const { services } = composed
+  const ada = await composed.newActor('business')
+  const people = { ada, team: await composed.newTeam(ada, 'business'), bob: await composed.newActor('business') }
+  const kinds = ['public', 'password', 'viewers', 'deleted'] as const
+  const drops: { id: string; org: string; kind: (typeof kinds)[number]; word: string }[] = []
+  for (const [name, actor] of Object.entries(people))
+    for (const kind of kinds) {
+      const word = `${name}${kind}`
+      const id = await publishText(actor, `zebras ${word}`)
+      if (kind === 'password') await services.sites.patch(actor, id, { password: 'open sesame please' })
+      if (kind === 'viewers') await services.sites.patch(actor, id, { access_mode: 'viewers' })
+      drops.push({ id, org: actor.orgId, kind, word })
+    }
+  await services.search.readDue(new AbortController().signal)
+  for (const [name, actor] of Object.entries(people))
+    for (const { id } of drops.filter(({ org, kind }) => org === actor.orgId && kind === 'deleted'))
+      expect((await services.sites.delete(actor, id)).pending, name).toBe(false)
+
+  const askers = Object.entries(people).flatMap(([name, actor]) => [
+    [name, actor] as const,
+    // A token for one drop of its organisation and one of another's; and one for nothing.
+    [
+      `${name}, narrowly`,
+      { ...actor, reach: { ...actor.reach, sites: [idOf(actor, 'viewers'), idOf(people.bob, 'public')] } },
+    ] as const,
+    [`${name}, for nothing`, { ...actor, reach: { ...actor.reach, sites: [] } }] as const,
+  ])
+  function idOf(actor: Actor, kind: string): string {
+    return drops.find((drop) => drop.org === actor.orgId && drop.kind === kind)!.id
+  }
+  const rows: string[] = []
+  for (const [who, actor] of askers)
+    for (const question of ['zebras', ...drops.map(({ word }) => word)]) {
+      const expected = drops
+        .filter(({ org, kind }) => org === actor.orgId && kind !== 'deleted')
+        .filter(({ word }) => question === 'zebras' || word === question)
+        .filter(({ id }) => actor.reach.sites === undefined || actor.reach.sites.includes(id))
+        .map(({ id }) => id)
+      const found = (await services.search.find(actor, question)).map(({ id }) => id)
+      if (found.toSorted().join() !== expected.toSorted().join()) rows.push(`${who}: ${question}: ${found.join()}`)
+    }
+  expect(rows).toEqual([])
+})
