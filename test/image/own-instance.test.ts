@@ -4,7 +4,16 @@
  */
 import { execFile, type ExecFileException } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import http from 'node:http'
 import os from 'node:os'
 import path from 'node:path'
@@ -98,6 +107,7 @@ function act([command, ...args]: string[], ports: readonly number[]): string {
   image = openImage(`${args.at(-1)}:latest`)
   data = createVolume(image, '/data')
   copyFileSync(pebble.caFile, path.join(data, 'acme-ca.pem'))
+  chownSync(path.join(data, 'acme-ca.pem'), image.uid, image.gid)
   const lines = readFileSync(valueOf('--env-file'), 'utf8').split('\n').filter(Boolean)
   const settings = Object.fromEntries(
     lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
