@@ -125,9 +125,12 @@ export const password: Command = {
   kind: 'service',
   name: 'password',
   summary: 'Ask visitors for a password, or stop asking',
-  usage: 'password set|clear [--drop <slug|id>]',
-  options: { drop: dropOption },
-  details: ['"set" asks for the password, or reads it from stdin: it never stands in the command line.'],
+  usage: 'password set|clear [--drop <slug|id>] [--yes]',
+  options: { drop: dropOption, yes: yesOption },
+  details: [
+    '"set" asks for the password, or reads it from stdin: it never stands in the command line.',
+    '"clear" lets everyone see the drop; asks first.',
+  ],
   words: ['set', 'clear'],
   maxPositionals: 1,
   async run(context, args) {
@@ -136,6 +139,7 @@ export const password: Command = {
       throw unknownWord('action', action, ['set', 'clear'], 'dropway password set')
     const site = await chosenDrop(context, args, 'changes')
     const value = action === 'set' ? await readPassword(context) : null
+    if (value === null && site.has_password) await confirmed(context, args, `Let everyone see ${site.url}?`)
     const changed = await context.api.changeSite(site.id, { password: value })
     context.terminal.print(
       changed.has_password

@@ -15,6 +15,7 @@ import { connect } from '../commands/assistants/connect.ts'
 import { mcp } from '../commands/assistants/mcp.ts'
 import { pullRequest } from '../commands/deploy/pull-request.ts'
 import { org } from '../commands/org.ts'
+import { publishers } from '../commands/deploy/publishers.ts'
 import { share, shared, unshare, viewers } from '../commands/sharing.ts'
 
 export const commands: readonly Command[] = [
@@ -42,6 +43,7 @@ export const commands: readonly Command[] = [
   resolve,
   password,
   domains,
+  publishers,
   stats,
   rename,
   keep,

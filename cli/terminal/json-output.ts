@@ -41,6 +41,18 @@ export interface DropViewer {
   readonly visits: number
 }
 
+/** A workflow that a drop trusts. */
+export interface Publisher {
+  readonly id: string
+  readonly provider: string
+  readonly repository: string
+  readonly workflow: string | null
+  readonly branch: string | null
+  readonly environment: string | null
+  readonly pull_requests: boolean
+  readonly last_used_at: string | null
+}
+
 export interface GuestLink {
   readonly id: string
   readonly name: string

@@ -35,6 +35,8 @@ export interface Reach {
   readonly scope: Scope | 'everything'
   /** The drops that it acts on; undefined for all of the organisation, and for new ones. */
   readonly sites: readonly string[] | undefined
+  /** The one preview of the drop that it publishes to, and all that it does; undefined for what is not limited so. */
+  readonly preview?: string | undefined
 }
 
 export const EVERYTHING: Reach = { scope: 'everything', sites: undefined }
@@ -51,9 +53,13 @@ export type CredentialNeed =
   /** The dashboard's own session alone. */
   | 'session'
 
-/** Policy: what each need takes. */
-export function suffices(actor: Pick<Actor, 'reach' | 'via'>, need: CredentialNeed): boolean {
-  const { scope } = actor.reach
+/**
+ * Policy: what each need takes. A credential for one preview may be in the hands of whoever proposes a change: it is good
+ * for what publishing to a preview takes (`isOfPreview`), and for nothing else.
+ */
+export function suffices(actor: Pick<Actor, 'reach' | 'via'>, need: CredentialNeed, isOfPreview = false): boolean {
+  const { scope, preview } = actor.reach
+  if (preview !== undefined && !isOfPreview) return need === 'nothing'
   switch (need) {
     case 'nothing':
       return true
@@ -78,6 +84,12 @@ export function reachOf(scopes: readonly Scope[] | null, sites?: readonly string
 /** Does the credential act on this drop at all? */
 export function reaches({ sites }: Reach, siteId: string): boolean {
   return sites === undefined || sites.includes(siteId)
+}
+
+/** Throws unless a credential for one preview is used for that one. */
+export function requirePreview({ reach }: Pick<Actor, 'reach'>, preview: string | undefined): void {
+  if (reach.preview !== undefined && reach.preview !== preview)
+    throw errors.forbidden(`This token is for the preview ${reach.preview}, and for nothing else.`)
 }
 
 /** What a forge said about the run that publishes; empty where it said nothing. */

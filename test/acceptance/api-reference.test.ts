@@ -39,7 +39,7 @@ const bash = promisify(execFile)
 const GENERATED = fileURLToPath(new URL('../output/generated/', import.meta.url))
 
 /** What only a device that holds a passkey can send; test/browser/passkeys has one. */
-const OF_DEVICES = new Set(['post_passkeys', 'delete_passkeys_id', 'post_signin_passkey'])
+const OF_DEVICES = new Set(['post_passkeys', 'post_passkeys_proof', 'delete_passkeys_id', 'post_signin_passkey'])
 
 let stripe: StripeStandIn
 let stack: OwnStack

@@ -323,7 +323,9 @@ test('password: read from stdin, asked for in a terminal, enforced at the addres
   const set = await dropway(['password', 'set'], { cwd: folder, input: 'open sesame\n' })
   expect(set.code, set.stderr).toBe(0)
   expect((await stack.visit(slug)).status).toBe(401)
-  expect((await dropway(['password', 'clear', '--json'], { cwd: folder })).json()).toMatchObject({
+  expect((await dropway(['password', 'clear'], { cwd: folder })).stderr).toContain('--yes')
+  expect((await stack.visit(slug)).status).toBe(401)
+  expect((await dropway(['password', 'clear', '--yes', '--json'], { cwd: folder })).json()).toMatchObject({
     has_password: false,
   })
   expect((await stack.visit(slug)).status).toBe(200)

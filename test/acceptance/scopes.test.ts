@@ -2,9 +2,10 @@
  * Every operation of the document with every kind of token, on drops of the token, of its organisation and of another:
  * each cell is predicted from what the document says the operation needs.
  */
+import { createHash, randomUUID } from 'node:crypto'
 import { countTokens } from 'gpt-tokenizer'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { apiFor } from '../support/api.ts'
+import { apiFor, fileForm } from '../support/api.ts'
 import { FormBrowser } from '../support/form-browser.ts'
 import { connectWithToken } from '../support/mcp-client.ts'
 import { sharedStack, type Account, type Stack } from '../support/stack.ts'
@@ -240,4 +241,88 @@ test.each([
   const result = await client.callTool({ name: 'service_delete', arguments: { id: 'no-such-drop' } })
   const [said] = result.content as { text: string }[]
   expect(said!.text.startsWith(scope === 'manage' ? 'not_found' : 'insufficient_scope')).toBe(true)
+})
+
+describe('a publish says what is managed of a drop: at the first one with the scope publish, later with manage', () => {
+  interface Drop {
+    readonly id: string
+    readonly slug: string
+  }
+  type Said = Readonly<Record<string, unknown>>
+  /** Publishes and says something beside the content; undefined when it is done, else why not. */
+  type Door = (drop: Drop, token: string, said: Said) => Promise<string | undefined>
+
+  const refusalOf = (answer: Awaited<ReturnType<Stack['fetch']>>): string | undefined =>
+    answer.status < 300 ? undefined : answer.json<Refusal>().error
+  const byForm =
+    (path: string, filename: string): Door =>
+    async ({ id }, token, said) => {
+      const body = path === 'upload' ? fileForm(filename, 'content') : new FormData()
+      if (path !== 'upload') {
+        body.append('files', new Blob(['content']), filename)
+        body.append('paths', filename)
+      }
+      for (const [name, value] of Object.entries(said)) body.append(name, String(value))
+      return refusalOf(await stack.fetch(`/api/v1/sites/${id}/${path}`, { token, method: 'POST', body }))
+    }
+  const byParts: Door = async ({ id }, token, said) => {
+    const content = Buffer.from(`content ${randomUUID()}`)
+    const sha256 = createHash('sha256').update(content).digest('hex')
+    const root = `/api/v1/sites/${id}/uploads`
+    const json = { files: [{ path: 'index.html', sha256, size: content.length }], ...said }
+    const { upload_id: upload } = (await stack.fetch(root, { token, json })).json<{ upload_id: string }>()
+    await stack.fetch(`${root}/${upload}/blobs/${sha256}`, { token, method: 'PUT', body: content })
+    return refusalOf(await stack.fetch(`${root}/${upload}/finish`, { token, method: 'POST' }))
+  }
+  const byTool =
+    (name: string, sent: Said): Door =>
+    async ({ slug }, token, said) => {
+      const client = await connectWithToken(stack, token, 'modern')
+      const result = await client.callTool({ name, arguments: { slug, replace: true, ...sent, ...said } })
+      const [first] = result.content as { text: string }[]
+      return result.isError === true ? first!.text.split(/\W/)[0] : undefined
+    }
+  const DOORS: Readonly<Record<string, { door: Door; says: Readonly<Record<string, Said>> }>> = (() => {
+    const ofAll = {
+      'the mode': { access_mode: 'viewers' },
+      'a guest link': { guest_link: true },
+      'an end': { expires_in: '7d' },
+    }
+    const inJson = { ...ofAll, viewers: { viewers: ['ada@example.com'], invite: false } }
+    const inForms = { ...ofAll, viewers: { viewers: 'ada@example.com', invite: 'false' } }
+    const inTools = { ...inJson, 'the name': { title: 'Another' }, 'a password': { password: 'open sesame' } }
+    return {
+      upload: { door: byForm('upload', 'a.html'), says: inForms },
+      'upload-bundle': { door: byForm('upload-bundle', 'index.html'), says: inForms },
+      uploads: { door: byParts, says: inJson },
+      service_publish: { door: byTool('service_publish', { content: '<p>content' }), says: inTools },
+      service_publish_files: {
+        door: byTool('service_publish_files', { files: [{ path: 'index.html', content: 'content' }] }),
+        says: inTools,
+      },
+    }
+  })()
+  const rows = Object.entries(DOORS).flatMap(([name, { door, says }]) =>
+    Object.entries(says).map(([what, said]) => ({ name, what, door, said })),
+  )
+  const settingsOf = async ({ id }: Drop): Promise<unknown> => {
+    const { name, access_mode, has_password, access_until } = (
+      await stack.fetch(`/api/v1/sites/${id}`, { token: tokens.get('everything')!.token })
+    ).json<Record<string, unknown>>()
+    return { name, access_mode, has_password, access_until }
+  }
+
+  test.each(rows)('$name, $what', async ({ door, said }) => {
+    const [publish, manage] = [tokens.get('publish')!.token, tokens.get('manage')!.token]
+    const drop = (await apiFor(stack, owner).create()).json<Drop>()
+    expect(await door(drop, publish, said)).toBeUndefined()
+    const open = (await apiFor(stack, owner).create()).json<Drop>()
+    expect(await door(open, publish, {})).toBeUndefined()
+    const before = await settingsOf(open)
+    expect(await settingsOf(drop)).not.toEqual(before)
+    expect(await door(open, publish, said)).toBe('insufficient_scope')
+    expect(await settingsOf(open)).toEqual(before)
+    expect(await door(open, manage, said)).toBeUndefined()
+    expect(await settingsOf(open)).not.toEqual(before)
+  })
 })

@@ -287,6 +287,123 @@ describe('taken', () => {
   })
 })
 
+/** What publishing to a preview takes: everything else is refused to a pull request's token. */
+const OF_PREVIEW = [
+  'get /sites',
+  'get /sites/{id}',
+  'post /sites/{id}/upload',
+  'post /sites/{id}/upload-bundle',
+  'post /sites/{id}/uploads',
+  'get /sites/{id}/uploads/{upload_id}',
+  'post /sites/{id}/uploads/{upload_id}/blobs',
+  'get /sites/{id}/uploads/{upload_id}/blobs/{sha256}',
+  'put /sites/{id}/uploads/{upload_id}/blobs/{sha256}',
+  'post /sites/{id}/uploads/{upload_id}/finish',
+  'delete /sites/{id}/previews/{name}',
+]
+
+describe('pull requests, also from forks, where the owner lets them in', () => {
+  let drop: { id: string; slug: string }
+  const proposal = (number: number, more: JWTPayload = {}): Promise<string> =>
+    issuer.sign({
+      ...claimsOf('other'),
+      event_name: 'pull_request',
+      ref: `refs/pull/${number}/merge`,
+      base_ref: 'main',
+      environment: undefined,
+      ...more,
+    })
+  const tokenOf = async (number: number): Promise<string> =>
+    (await exchange(await proposal(number), { site: drop.slug })).json<{ access_token: string }>().access_token
+  const upload = (token: string, fields: Record<string, string>) => {
+    const body = fileForm('a.html', 'proposed')
+    for (const [name, value] of Object.entries(fields)) body.append(name, value)
+    return stack.fetch(`/api/v1/sites/${drop.id}/upload`, { token, method: 'POST', body })
+  }
+
+  beforeAll(async () => {
+    drop = (await apiFor(stack, owner).create()).json()
+    const workflow = { provider: 'github', issuer: issuer.issuer('other'), repository: 'octo/site', branch: 'main' }
+    const added = await stack.fetch(`/api/v1/sites/${drop.id}/publishers`, {
+      token: owner.token,
+      json: { ...workflow, pull_requests: true },
+    })
+    expect(added.json()).toMatchObject({ pull_requests: true })
+  })
+
+  test('each reaches a preview of its own, and nothing else', async () => {
+    const reply = await exchange(await proposal(12), { site: drop.slug })
+    expect(reply.json()).toMatchObject({ scope: 'publish', preview: 'pr-12', expires_in: 900 })
+    const token = reply.json<{ access_token: string }>().access_token
+    const published = await upload(token, { preview: 'pr-12' })
+    expect(published.status).toBe(201)
+    expect(published.json<{ preview_url: string }>().preview_url).toContain(`pr-12--${drop.slug}`)
+    const refused: Record<string, string>[] = [
+      {},
+      { preview: 'pr-13' },
+      { preview: 'pr-12', access_mode: 'viewers' },
+      { preview: 'pr-12', resolves: 'th_1' },
+    ]
+    for (const fields of refused) expect((await upload(token, fields)).status, JSON.stringify(fields)).toBe(403)
+    expect((await stack.fetch(`/api/v1/sites/${drop.id}/previews/pr-13`, { token, method: 'DELETE' })).status).toBe(403)
+    expect((await stack.fetch(`/api/v1/sites/${drop.id}/previews/pr-12`, { token, method: 'DELETE' })).status).toBe(204)
+    expect((await stack.fetch(`/api/v1/sites/${drop.id}`, owner)).json()).toMatchObject({ live_version_id: null })
+  })
+
+  test('every other operation is refused before its body is looked at', async () => {
+    const token = await tokenOf(14)
+    const { paths } = (await stack.fetch('/api/v1/openapi.json')).json<{
+      paths: Record<string, Record<string, { security: readonly unknown[] }>>
+    }>()
+    const operations = Object.entries(paths).flatMap(([place, methods]) =>
+      Object.entries(methods).map(([method, { security }]) => ({
+        name: `${method} ${place}`,
+        method,
+        place,
+        security,
+      })),
+    )
+    const closed = operations.filter(({ name, security }) => security.length > 0 && !OF_PREVIEW.includes(name))
+    expect(operations.filter(({ name }) => OF_PREVIEW.includes(name))).toHaveLength(OF_PREVIEW.length)
+    expect(closed.length).toBeGreaterThan(50)
+    const open = await Promise.all(
+      closed.map(async ({ name, method, place }) => {
+        const address = place.replace('{id}', drop.id).replaceAll(/\{\w+\}/g, 'unknown')
+        const body = method === 'get' ? {} : { body: '{ not json', headers: { 'content-type': 'application/json' } }
+        const answer = await stack.fetch(`/api/v1${address}`, { token, method: method.toUpperCase(), ...body })
+        return answer.status === 403 ? [] : [`${name}: ${answer.status}`]
+      }),
+    )
+    expect(open.flat()).toEqual([])
+  })
+
+  test.each([
+    ['the preview of another pull request', 'preview', { preview: 'pr-1' }, {}],
+    ['a preview of another name', 'preview', { preview: 'staging' }, {}],
+    ['for another branch', 'ref', {}, { base_ref: 'dev' }],
+    ['of a copy of the repository', 'repository_id', {}, { repository_id: '102' }],
+    [
+      'in the context of its target, without a number',
+      'preview',
+      {},
+      { event_name: 'pull_request_target', ref: 'refs/heads/main' },
+    ],
+  ])('%s is refused', async (_, reason, asked, claims) => {
+    const refused = await exchange(await proposal(12, claims), { site: drop.slug, ...asked })
+    expect(refused.json()).toMatchObject({ error: 'invalid_grant' })
+    const [entry] = (await stack.fetch('/api/v1/audit-log?limit=1', owner)).json<{
+      entries: { subject: string; detail: object }[]
+    }>().entries
+    expect(entry).toMatchObject({ subject: drop.id, detail: { reason } })
+  })
+
+  test('what is no name of a preview is no request', async () => {
+    expect((await exchange(await proposal(12), { site: drop.slug, preview: '../x' })).json()).toMatchObject({
+      error: 'invalid_request',
+    })
+  })
+})
+
 test.each([
   ['an issuer that the operator does not trust', { issuer: 'https://evil.example' }, 400],
   ['an issuer that is only like one', { issuer: 'https://gitlab.com' }, 400],
@@ -372,6 +489,97 @@ describe("the forges' files, step by step, with no secret configured", () => {
     expect(Object.keys(step.env)).not.toContain('DROPWAY_TOKEN')
     const job = issuer.jobOf('other', { ...jobClaims('other'), workflow_ref: undefined, workflow: 'deploy.yml' })
     await runJob(step.run, 'by Forgejo', { ...job, DROPWAY_MESSAGE: 'Fix' })
+  })
+
+  /** The preview files of all forges: published, then removed when the pull request is closed. */
+  async function runPreviewJob(
+    run: string,
+    folderName: string,
+    job: (isClosed: boolean) => Promise<Record<string, string>>,
+  ): Promise<void> {
+    const site: { id: string; slug: string } = (await apiFor(stack, owner).create()).json()
+    const provider = folderName
+    expect(
+      (
+        await stack.fetch(`/api/v1/sites/${site.id}/publishers`, {
+          token: owner.token,
+          json: { provider, issuer: issuer.issuer('other'), repository: 'octo/site', pull_requests: true },
+        })
+      ).status,
+    ).toBe(201)
+    await writeFile(path.join(folder, 'dist', 'index.html'), `<title>${provider}</title>proposed`)
+    const names = async (): Promise<string[]> =>
+      (await stack.fetch(`/api/v1/sites/${site.id}/previews`, owner)).json<{ name: string }[]>().map(({ name }) => name)
+    for (const isClosed of [false, true]) {
+      const variables = { ...env, ...(await job(isClosed)), DROPWAY_SLUG: site.slug }
+      await promisify(execFile)('bash', ['-ec', run], { cwd: folder, env: variables })
+      expect(await names()).toEqual(isClosed ? [] : ['pr-12'])
+    }
+  }
+
+  /** The event of a pull request from a fork, as Actions leave it in a file. */
+  async function eventOf(isClosed: boolean): Promise<string> {
+    const file = path.join(folder, 'event.json')
+    const head = { sha: '0123456789abcdef', repo: { full_name: 'stranger/site' } }
+    const pull_request = { number: 12, head, base: { repo: { full_name: 'octo/site' } } }
+    await writeFile(file, JSON.stringify({ action: isClosed ? 'closed' : 'opened', pull_request }))
+    return file
+  }
+
+  test.each(['github', 'forgejo'] as const)(
+    'previews of pull requests from forks, by the file for %s',
+    async (name) => {
+      const workflow = await load(`ci/${name}-previews.yml`)
+      const step = workflow.jobs.preview.steps.at(-1)
+      expect(Object.keys(step.env)).not.toContain('DROPWAY_TOKEN')
+      expect(workflow.permissions?.['id-token'] === 'write' || workflow['enable-openid-connect'] === true).toBe(true)
+      await runPreviewJob(step.run, name, async (isClosed) => ({
+        ...issuer.jobOf('other', {
+          ...jobClaims('other'),
+          event_name: 'pull_request',
+          ref: 'refs/pull/12/merge',
+          base_ref: 'main',
+          environment: undefined,
+        }),
+        GITHUB_ACTIONS: 'true',
+        ...(name === 'forgejo' ? { FORGEJO_ACTIONS: 'true' } : {}),
+        GITHUB_EVENT_PATH: await eventOf(isClosed),
+      }))
+    },
+  )
+
+  test('previews of merge requests, by the file for GitLab', async () => {
+    const { preview, 'remove-preview': removal } = await load('ci/gitlab-previews.yml')
+    for (const job of [preview, removal]) expect(job.id_tokens.DROPWAY_ID_TOKEN.aud).toBe('$DROPWAY_URL')
+    const script = `if [ -n "$CLOSED" ]; then ${removal.script.join('\n')}\nelse ${preview.script.join('\n')}\nfi`
+    await runPreviewJob(script, 'gitlab', async (isClosed) => {
+      const { iss, aud, iat, nbf, exp, jti, sha } = claimsOf('other')
+      return {
+        GITLAB_CI: 'true',
+        CI_PROJECT_ID: '101',
+        CI_MERGE_REQUEST_IID: '12',
+        CI_COMMIT_SHA: '0123456789abcdef',
+        CLOSED: isClosed ? 'yes' : '',
+        DROPWAY_ID_TOKEN: await issuer.sign({
+          ...{ iss, aud, iat, nbf, exp, jti, sha },
+          project_path: 'octo/site',
+          project_id: '101',
+          namespace_id: '7',
+          ref: 'feature',
+          ref_type: 'branch',
+          ci_config_ref_uri: 'gitlab.example/octo/site//.gitlab-ci.yml@refs/heads/feature',
+          pipeline_source: 'merge_request_event',
+        }),
+      }
+    })
+  })
+
+  test('a fork whose pull requests the drop does not take succeeds, and publishes nothing', async () => {
+    const claims = { ...jobClaims('good'), event_name: 'pull_request', ref: 'refs/pull/12/merge' }
+    const job = { GITHUB_ACTIONS: 'true', GITHUB_EVENT_PATH: await eventOf(false), ...issuer.jobOf('good', claims) }
+    const said = await cli.run(['pull-request', 'dist', '--slug', slug], { cwd: folder, env: { ...env, ...job } })
+    expect([said.code, said.stderr]).toEqual([0, expect.stringContaining('Nothing is published')])
+    expect((await stack.fetch(`/api/v1/sites/${siteId}/previews`, owner)).json()).toEqual([])
   })
 
   test('a workflow that the drop does not trust is told where to look', async () => {

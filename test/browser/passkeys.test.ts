@@ -115,6 +115,36 @@ test('what was typed before the session ended comes back after a passkey', async
   await visitor.close()
 })
 
+test('shown where an organisation asks for a second factor', async () => {
+  const { email } = await stack.createAccount('business', { password: PASSWORD })
+  const device = await openDevice()
+  const { visitor, page } = device
+  await beSignedIn(visitor, stack, email)
+  await addPasskey(device, 'Laptop')
+  await visitor.goto('/account/organisation')
+  await page.locator('#create').fill('Careful')
+  await page.getByRole('button', { name: 'Create' }).click()
+  await page.getByRole('button', { name: 'Switch to Careful' }).click()
+  await page.getByRole('heading', { name: 'Second factor' }).waitFor()
+  const ask = async (): Promise<void> => {
+    await page.getByLabel('Members need a second factor').check()
+    await page.getByRole('heading', { name: 'Second factor' }).locator('..').getByRole('button').click()
+  }
+  await ask()
+  await page.getByRole('heading', { name: 'Prove that it is you' }).waitFor()
+  await page.getByRole('button', { name: 'Use a passkey' }).click()
+  await page.waitForURL(/\/account\/organisation/)
+  await ask()
+  await page.waitForURL(/done=/)
+  expect(await page.getByLabel('Members need a second factor').isChecked()).toBe(true)
+
+  // Whoever knows the password alone acts for the person's own organisation, and not for this one.
+  const elsewhere = new FormBrowser(stack, nextAddress())
+  await elsewhere.send('/signin', { email, password: PASSWORD })
+  expect((await elsewhere.open('/account/organisation')).text()).not.toContain('Members need a second factor')
+  await visitor.close()
+})
+
 test('an answer that another origin got, or that was given before, opens nothing', async () => {
   const account = await stack.createAccount('free', { password: PASSWORD })
   const device = await openDevice()

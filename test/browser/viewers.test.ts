@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { seriousViolations } from '../support/accessibility.ts'
 import { apiFor, fileForm } from '../support/api.ts'
 import { launchBrowser } from '../support/browser.ts'
-import { openVisitor } from '../support/dashboard-visitor.ts'
+import { beSignedIn, keepScreenshot, openVisitor, PASSWORD } from '../support/dashboard-visitor.ts'
 import { sharedStack, type Account, type Stack } from '../support/stack.ts'
 import { viewerMail } from '../support/viewer-mail.ts'
 
@@ -68,9 +68,17 @@ test('the pages that let viewers in are accessible', async () => {
   const drop = await shared(email)
   const { link = '' } = await viewerMail(stack, email)
   const visitor = await openVisitor(browser, stack)
-  for (const address of [drop.url, link]) {
+  for (const [name, address] of [
+    ['locked', drop.url],
+    ['invitation', link],
+  ] as const) {
     await visitor.goto(address)
     expect(await seriousViolations(visitor.page)).toEqual([])
+    for (const width of [360, 1280]) {
+      await visitor.page.setViewportSize({ width, height: 800 })
+      expect(await visitor.page.locator('body').evaluate((body) => body.scrollWidth)).toBeLessThanOrEqual(width)
+      await keepScreenshot(visitor.page, `viewers-${name}-${width}`)
+    }
   }
   await visitor.page.goto(drop.url)
   await visitor.page.getByLabel('Your e-mail address').fill(email)
@@ -78,4 +86,37 @@ test('the pages that let viewers in are accessible', async () => {
   await visitor.page.getByLabel('Code of six digits').waitFor()
   expect(await seriousViolations(visitor.page)).toEqual([])
   await visitor.close()
+})
+
+test('a new drop is published for members and named people alone, without scripts', async () => {
+  const publisher = await stack.createAccount('plus', { password: PASSWORD })
+  const guest = `chosen-${process.pid}@example.com`
+  const visitor = await openVisitor(browser, stack, { javaScript: false })
+  const { page } = visitor
+  await beSignedIn(visitor, stack, publisher.email)
+  const publish = async (mode: string, people: string): Promise<void> => {
+    await visitor.goto('/sites/new')
+    await page.getByLabel('Who may see it').selectOption({ label: mode })
+    await page.getByLabel('People').fill(people)
+    await page.locator('textarea[name="text"]').fill('<title>x</title><h1>inside</h1>')
+    await page.getByRole('button', { name: 'Publish', exact: true }).click()
+  }
+  await publish('Everyone who has the address', guest)
+  await page.getByText('only a drop with access_mode "viewers" has them').waitFor()
+  for (const width of [360, 1280]) {
+    await page.setViewportSize({ width, height: 800 })
+    expect(await page.locator('body').evaluate((body) => body.scrollWidth)).toBeLessThanOrEqual(width)
+    await keepScreenshot(page, `new-drop-${width}`)
+  }
+  await publish('Only members and people I name', guest)
+  await page.getByRole('heading', { name: 'Version 1 is live' }).waitFor()
+  const address = (await page.locator('a.live-link').getAttribute('href'))!
+  expect((await stack.fetch(address)).status).toBe(401)
+  const { link = '' } = await viewerMail(stack, guest)
+  const invited = await openVisitor(browser, stack, { javaScript: false })
+  await invited.goto(link)
+  await invited.page.locator('button:focus').waitFor()
+  await invited.page.keyboard.press('Enter')
+  await invited.page.getByRole('heading', { name: 'inside' }).waitFor()
+  await Promise.all([visitor.close(), invited.close()])
 })

@@ -262,3 +262,76 @@ test('the operator ends every way in; the mailbox is the way back', async () => 
   expect((await fixture.mailsTo(actor.email)).map(({ template }) => template)).toContain('reset')
   expect(await fixture.accounts.endAccess('nobody@example.com')).toBeUndefined()
 })
+
+describe('a passkey is a second factor too', () => {
+  /** As registration leaves it; the browser tests make real ones. */
+  const addPasskey = ({ userId }: Actor) => fixture.sql`
+    insert into passkeys (id, user_id, name, public_key, counter, transports, created_at)
+    values (${`key-${userId}`}, ${userId}, 'Key', ${Buffer.from('key')}, 0, '{}', now())`
+  /** As showing it leaves the session. */
+  const show = async ({ via }: Actor): Promise<void> => {
+    if (via.kind !== 'session') throw new Error('not a session')
+    await fixture.sql`update sessions set proved_at = ${new Date(fixture.clock.now())} where id = ${via.sessionId}`
+  }
+  const needsProof = async (actor: Actor): Promise<boolean> => {
+    const { via } = await fixture.refreshed(actor)
+    return via.kind === 'session' && via.needsProof
+  }
+
+  test('step-up asks for it, unless the person has just signed in', async () => {
+    const actor = await fixture.newAccount()
+    await addPasskey(actor)
+    expect(await needsProof(actor)).toBe(false)
+    fixture.advance(10 * MINUTE_MS)
+    expect(await needsProof(actor)).toBe(true)
+    expect(await codeOf(fixture.factors.prove(await fixture.refreshed(actor), '000000'))).toBe('wrong_code')
+    await show(actor)
+    expect(await needsProof(actor)).toBe(false)
+    fixture.advance(10 * MINUTE_MS)
+    expect(await needsProof(actor)).toBe(true)
+  })
+
+  test('an organisation that asks for one opens to sessions that have shown it, and to tokens', async () => {
+    const owner = await fixture.newAccount()
+    const { id } = await fixture.organisations.create(owner, 'Careful')
+    const refusal = () => codeOf(fixture.organisations.requireSecondFactor(owner, id, true))
+    expect(await refusal()).toBe('forbidden')
+    await addPasskey(owner)
+    // The password alone opened this session.
+    expect(await refusal()).toBe('step_up_required')
+    await show(owner)
+    expect(await refusal()).toBe('done')
+
+    const member = await fixture.newAccount()
+    await fixture.sql`insert into memberships (org_id, user_id, role) values (${id}, ${member.userId}, 'member')`
+    const enter = () => codeOf(fixture.organisations.switchTo(member, id))
+    expect(await enter()).toBe('forbidden')
+    await addPasskey(member)
+    expect(await needsProof(member)).toBe(true)
+    expect(await enter()).toBe('step_up_required')
+    await show(member)
+    expect(await enter()).toBe('done')
+    const acting = await fixture.refreshed(member)
+    expect(acting.orgId).toBe(id)
+    const issued = await fixture.tokens.create(acting, { name: 'ci' })
+    expect(await fixture.access.tokenActor(issued.token, '::1')).toBeDefined()
+
+    await fixture.passkeys.remove(acting, `key-${member.userId}`)
+    expect((await fixture.refreshed(member)).orgId).toBe(member.orgId)
+    expect(await fixture.access.tokenActor(issued.token, '::1')).toBeUndefined()
+  })
+
+  test('lost ones go after a day of mails, at the next sign-in with the password', async () => {
+    const actor = await fixture.newAccount()
+    await addPasskey(actor)
+    await fixture.factors.requestRecovery(actor)
+    const again = () => fixture.accounts.signIn({ email: actor.email, password: PASSWORD }, VISIT)
+    fixture.advance(23 * HOUR_MS)
+    await again()
+    expect(await fixture.passkeys.list(actor.userId)).toHaveLength(1)
+    fixture.advance(HOUR_MS)
+    await again()
+    expect(await fixture.passkeys.list(actor.userId)).toEqual([])
+    expect((await fixture.mailsTo(actor.email)).map(({ template }) => template)).toContain('second_factor_changed')
+  })
+})

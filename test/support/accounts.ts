@@ -67,6 +67,7 @@ export async function createAccountsFixture(log: Log = silentLog) {
   }
   const enqueueMail = createEnqueueMail({ secrets, clock })
   const factors = createFactors({ sql, clock, baseUrl: BASE_URL, secrets, enqueueMail })
+  const passkeys = createPasskeys({ sql, clock, baseUrl: BASE_URL, serviceName: 'Dropway' })
   const accounts = createAccounts({
     sql,
     clock,
@@ -76,7 +77,7 @@ export async function createAccountsFixture(log: Log = silentLog) {
     enqueueMail,
     hooks,
     factors,
-    passkeys: createPasskeys({ sql, clock, baseUrl: BASE_URL, serviceName: 'Dropway' }),
+    passkeys,
     passwordSignIn: true,
     newcomers: createNewcomers({ sql, clock, baseUrl: BASE_URL, secrets, enqueueMail, policy: { kind: 'open' } }),
     personalDataKeptMs: PERSONAL_DATA_KEPT_MS,
@@ -132,6 +133,7 @@ export async function createAccountsFixture(log: Log = silentLog) {
     accounts,
     organisations,
     factors,
+    passkeys,
     access,
     tokens,
     mailsTo,

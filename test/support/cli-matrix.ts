@@ -122,7 +122,7 @@ export async function useEveryCommand(cli: Cli, stack: Stack, signIn: SignIn, pl
   const typed = place === 'terminal' ? 'open sesame\r' : 'open sesame\n'
   expect((await done('password set', { input: typed })).stdout).toContain('asks for the password')
   expect((await stack.visit(slug)).status).toBe(401)
-  expect((await data('password clear')).has_password).toBe(false)
+  expect((await data('password clear --yes')).has_password).toBe(false)
   await done(`share viewer-${slug}@example.com --no-mail`)
   expect((await stack.visit(slug)).status).toBe(401)
   expect((await done('viewers')).stdout).toContain(`viewer-${slug}@example.com`)

@@ -144,7 +144,8 @@ async function actAsWorkflow(context: Context, project: Project, args: Arguments
   const name = source.kind === 'folder' ? undefined : path.basename(source.path)
   const site = args.text('slug') ?? project.find(name)?.id
   if (workflow === undefined || settings.token !== undefined || site === undefined) return
-  await context.authentication.actAs(() => exchangeIdentity(workflow, { origin: url, site, http }))
+  const preview = args.text('preview')
+  await context.authentication.actAs(() => exchangeIdentity(workflow, { origin: url, site, preview, http }))
   terminal.note('Signed in as this workflow.')
 }
 

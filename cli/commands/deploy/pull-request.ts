@@ -5,7 +5,7 @@ import { readPullRequest, writeComment, type PullRequest } from '../../service/f
 import { exchangeIdentity } from '../../service/sign-in/workflow.ts'
 import { requireDrop } from '../../content/chosen-drop.ts'
 import type { Arguments, Command, Context } from '../../terminal/command.ts'
-import { usageError } from '../../terminal/failure.ts'
+import { CliError, usageError } from '../../terminal/failure.ts'
 import { countOf, plain } from '../../terminal/terminal.ts'
 import { bytesInWords } from '../../../shared/values/sizes.ts'
 import { deploySource, type DeployOutcome } from './deploy.ts'
@@ -27,7 +27,8 @@ export const pullRequest: Command = {
   details: [
     'Reads what GitHub, GitLab and Forgejo say of the job. The preview is called pr-<number>.',
     'When the pull request is closed, the preview goes.',
-    'Jobs of a fork get no secrets: they publish nothing, and succeed.',
+    'No token is needed where the drop trusts the workflow, with its pull requests ("dropway publishers add --pull-requests").',
+    'Jobs of a fork that get neither publish nothing, and succeed.',
     'A token of the forge in GITHUB_TOKEN, GITLAB_TOKEN or FORGEJO_TOKEN lets it write the comment.',
   ],
   maxPositionals: 1,
@@ -36,9 +37,14 @@ export const pullRequest: Command = {
     if (pull === undefined) throw usageError('This job is for no pull request. Use "dropway deploy" elsewhere.')
     const slug = args.text('slug')
     if (slug === undefined) throw usageError('Name the drop: dropway pull-request dist --slug my-site')
-    // A workflow that the drop trusts needs no token; that of a fork has neither.
+    // A workflow that the drop trusts needs no token; that of a fork may have neither.
     if (!context.settings.token && context.settings.workflow === undefined) return skip(context, pull)
-    await (pull.isClosed || args.flag('close') ? close(context, pull, slug) : publish(context, args, pull, slug))
+    const work = pull.isClosed || args.flag('close') ? close(context, pull, slug) : publish(context, args, pull, slug)
+    await work.catch((error: unknown) => {
+      const isClosedToForks = pull.isFromFork && error instanceof CliError && error.code === 'not_trusted'
+      if (!isClosedToForks) throw error
+      skip(context, pull)
+    })
   },
 }
 
@@ -48,8 +54,11 @@ function previewOf({ number }: PullRequest): string {
 
 /** Without a token there is nothing to do that would not fail: the check of a fork stays green. */
 function skip({ terminal }: Context, { isFromFork }: PullRequest): void {
-  if (!isFromFork) throw usageError('Set DROPWAY_TOKEN to an API token, as a secret of the repository.')
-  terminal.note('This pull request comes from a fork, whose jobs get no secrets. Nothing is published.')
+  if (!isFromFork)
+    throw usageError(
+      'Let the drop trust this workflow ("dropway publishers add"), or set DROPWAY_TOKEN to an API token.',
+    )
+  terminal.note('This pull request comes from a fork, which this drop does not take. Nothing is published.')
   terminal.data({ skipped: 'fork' })
 }
 
@@ -77,7 +86,7 @@ async function close(context: Context, pull: PullRequest, slug: string): Promise
   const { settings, url, http } = context
   const { workflow } = settings
   if (!settings.token && workflow !== undefined)
-    await context.authentication.actAs(() => exchangeIdentity(workflow, { origin: url, site: slug, http }))
+    await context.authentication.actAs(() => exchangeIdentity(workflow, { origin: url, site: slug, preview, http }))
   const site = await requireDrop(context.api, slug)
   await context.api.call('DELETE', `${sitePath(site.id)}/previews/${preview}`).catch((error: unknown) => {
     // It was never published, or its time is over.

@@ -38,16 +38,17 @@ async function tokenOf(identity: WorkflowIdentity, origin: string, http: HttpCli
   )
 }
 
-/** A token for one drop, named by its slug or id. */
+/** A token for one drop, named by its slug or id; with `preview` for that preview of it alone. */
 export async function exchangeIdentity(
   identity: WorkflowIdentity,
-  { origin, site, http }: { origin: string; site: string; http: HttpClient },
+  { origin, site, preview, http }: { origin: string; site: string; preview?: string | undefined; http: HttpClient },
 ): Promise<string> {
   const form = new URLSearchParams({
     grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
     subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
     subject_token: await tokenOf(identity, origin, http),
     site,
+    ...(preview === undefined ? {} : { preview }),
   })
   const reply = await http.send(`${origin}/oauth/token`, {
     method: 'POST',

@@ -11,6 +11,7 @@ import { aiUses, previewAccesses } from '../../drops/sites/rules.ts'
 import { ACCESS_MODES, MAX_NAMED_AT_ONCE, viewerOfText } from '../../drops/viewers/access.ts'
 import { nameViewer } from '../../drops/viewers/schemas.ts'
 import { decodeText } from '../../drops/publishing/files/text-encoding.ts'
+import { workflowInWords, workflowOfWords } from '../../drops/publishers/rules.ts'
 import { uploadedFiles } from '../../drops/sites/versions/uploaded-files.ts'
 import { defineTool, type Answer, type Call, type Tool } from './tool.ts'
 
@@ -30,7 +31,7 @@ const cursor = z.string().optional().describe('next of the page before')
 const list = defineTool({
   name: 'service_list',
   title: 'List',
-  description: 'List the drops of the account.',
+  description: 'List your drops.',
   needs: 'read',
   hints: 'reads',
   input: { cursor },
@@ -40,7 +41,7 @@ const list = defineTool({
 const search = defineTool({
   name: 'service_search',
   title: 'Search',
-  description: 'Find drops of the account by words of their name, title or text.',
+  description: 'Find drops by words of their name, title or text.',
   needs: 'read',
   hints: 'reads',
   input: { query: z.string() },
@@ -56,7 +57,7 @@ const read = defineTool({
   name: 'service_read',
   title: 'Read',
   description:
-    'Settings, report and files of a drop; with path that file as uploaded; with versions its versions and named previews.',
+    'Settings, report and files of a drop; with path that file as uploaded; with versions its history and previews.',
   needs: 'read',
   hints: 'reads',
   input: { id: dropId, path: z.string().optional(), versions: z.boolean().optional(), cursor: z.string().optional() },
@@ -177,14 +178,14 @@ export const sharingFields = {
 const settings = defineTool({
   name: 'service_settings',
   title: 'Settings',
-  description: 'Change settings of a drop; only what you send changes.',
+  description: 'Change settings of a drop; others stay.',
   needs: 'manage',
   hints: 'publishes',
   input: {
     id: dropId,
     slug: z.string().optional(),
     title: z.string().max(MAX_NAME_CHARS).optional(),
-    password: z.string().max(MAX_PASSWORD_CHARS).optional().describe('"" makes the drop public again'),
+    password: z.string().max(MAX_PASSWORD_CHARS).optional().describe('"": public again'),
     ...sharingFields,
     confirm: z.boolean().optional().describe('Public: the person agreed'),
     spa_fallback: z.boolean().optional().describe('Unknown paths show index.html'),
@@ -195,9 +196,11 @@ const settings = defineTool({
     llms_txt: z.boolean().optional(),
     ai: z.enum(aiUses).optional(),
     card: z.boolean().optional(),
+    publishers: z.array(z.string()).optional().describe('Trusted CI: github:owner/repo@branch'),
   },
   async run(args, call) {
-    const { id: name, title, password, stays_live: staysLive, viewers, invite, guest_link, confirm, ...rest } = args
+    const { id: name, title, password, stays_live: staysLive, publishers, confirm, ...others } = args
+    const { viewers, invite, guest_link, ...rest } = others
     const { actor, services } = call
     const patch: SitePatch = {
       ...rest,
@@ -207,7 +210,8 @@ const settings = defineTool({
     const isChanged = Object.keys(patch).length > 0
     const sharing = { viewers, invite, guest_link }
     const isShared = Object.values(sharing).some((value) => value !== undefined)
-    if (!isChanged && !isShared && staysLive === undefined) throw errors.invalidRequest('Send at least one setting.')
+    const isSaid = isChanged || isShared || staysLive !== undefined || publishers !== undefined
+    if (!isSaid) throw errors.invalidRequest('Send at least one setting.')
     const siteId = await services.sites.findId(actor, name)
     const question =
       patch.access_mode === 'public'
@@ -217,9 +221,19 @@ const settings = defineTool({
     if (staysLive !== undefined) await choose(siteId, staysLive, actor, services.sites)
     if (isChanged) await services.sites.patch(actor, siteId, patch)
     const shared = isShared ? await share(call, siteId, sharing) : {}
+    const trusted = publishers === undefined ? {} : await trustWorkflows(call, siteId, publishers)
     const changed = await services.sites.get(actor, siteId)
     const { spa_fallback, gallery, stays_live } = changed
-    return { facts: { ...dropFacts(changed), spa_fallback, gallery, ...(stays_live ? { stays_live } : {}), ...shared } }
+    return {
+      facts: {
+        ...dropFacts(changed),
+        spa_fallback,
+        gallery,
+        ...(stays_live ? { stays_live } : {}),
+        ...shared,
+        ...trusted,
+      },
+    }
   },
 })
 
@@ -242,6 +256,28 @@ async function share({ actor, services }: Call, siteId: string, wanted: SharingA
     ),
     ...(link?.url === undefined ? {} : { guest_link: link.url }),
   }
+}
+
+/** The list as a whole: what is new on it is trusted, what is no longer on it is not. */
+async function trustWorkflows({ actor, services }: Call, siteId: string, lines: readonly string[]): Promise<object> {
+  const { publishers } = services
+  const wanted = lines.map((line) => {
+    const workflow = workflowOfWords(line)
+    if (workflow) return { ...workflow, words: workflowInWords(workflow) }
+    throw errors.invalidRequest(
+      `publishers: write github:owner/repo or github:owner/repo@branch, not "${line.slice(0, 80)}".`,
+    )
+  })
+  const present = await publishers.list(actor, siteId)
+  const known = new Set(present.map(workflowInWords))
+  for (const { words, provider, repository, branch } of wanted) {
+    if (known.has(words)) continue
+    await publishers.add(actor, siteId, { provider, repository, branch: branch ?? undefined })
+    known.add(words)
+  }
+  const kept = new Set(wanted.map(({ words }) => words))
+  for (const each of present) if (!kept.has(workflowInWords(each))) await publishers.remove(actor, siteId, each.id)
+  return { publishers: (await publishers.list(actor, siteId)).map(workflowInWords) }
 }
 
 /** Undefined when the person said yes, here or to the assistant, or when it is public already. */
@@ -312,7 +348,7 @@ const domain = defineTool({
 const remove = defineTool({
   name: 'service_delete',
   title: 'Delete',
-  description: 'Delete a drop for good, with all versions. Ask the person first.',
+  description: 'Delete a drop for good. Ask the person first.',
   needs: 'manage',
   hints: 'publishes',
   input: { id: dropId },

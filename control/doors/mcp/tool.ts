@@ -8,6 +8,7 @@ import type { Actor, Scope } from '../../ground/actor.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import type { Search } from '../search/search.ts'
 import type { Domains } from '../../drops/domains/domains.ts'
+import type { Publishers } from '../../drops/publishers/publishers.ts'
 import type { Publishing } from '../../drops/publishing/contract.ts'
 import type { ContentUploads } from '../../drops/sites/uploads/content-uploads/content-uploads.ts'
 import type { QuickPublish } from '../../drops/sites/versions/quick-publish.ts'
@@ -29,6 +30,7 @@ export interface ToolServices {
   reviewers: Pick<Reviewers, 'member'>
   viewerSharing: Pick<ViewerSharing, 'viewers' | 'add' | 'addLink'>
   contentUploads: Pick<ContentUploads, 'create' | 'use'>
+  publishers: Pick<Publishers, 'list' | 'add' | 'remove'>
   domains: Pick<Domains, 'list' | 'add' | 'check' | 'makeMain' | 'remove'>
   publishing: Pick<Publishing, 'readBlob'>
   clock: Clock

@@ -1,6 +1,7 @@
 import type { PlanName } from '../../ground/terms/plans.ts'
 import type { Role } from '../../ground/actor.ts'
 import type { Sql } from '../../ground/database/sql.ts'
+import { hasFactorOf } from '../../people/access/second-factor.ts'
 
 export interface ClientRow {
   id: string
@@ -166,8 +167,8 @@ export async function findTokenIdentity(sql: Sql, hash: string, now: Date): Prom
     from oauth_tokens t join oauth_grants g on g.id = t.grant_id join users u on u.id = g.user_id
     join organisations o on o.id = g.org_id and o.deleted_at is null
     join memberships m on m.org_id = g.org_id and m.user_id = g.user_id
-    left join code_generators f on f.user_id = g.user_id and f.confirmed_at is not null
-    where (f.user_id is not null or not o.requires_second_factor) and t.hash = ${hash} and t.kind = 'access' and t.expires_at > ${now} and g.revoked_at is null
+    where t.hash = ${hash} and t.kind = 'access' and t.expires_at > ${now} and g.revoked_at is null
+      and (not o.requires_second_factor or ${hasFactorOf(sql, 'g.user_id')})
       and not exists (select 1 from provider_identities p where p.user_id = g.user_id and p.lapsed_at is not null)`
   return row
 }

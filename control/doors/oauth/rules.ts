@@ -1,4 +1,5 @@
 /** Decisions of the authorization server: no I/O, no clock. RFC numbers stand where the rule comes from. */
+import { isPreviewName } from '../../../shared/http/hosts.ts'
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { equalTexts } from '../../../shared/secrets/secrets.ts'
@@ -28,13 +29,16 @@ const SUBJECT_TOKEN_TYPES: readonly string[] = [
 ]
 
 /** What an exchange asks for. `audience` and `resource` say where we are, which the token itself has to say. */
-export function exchangeOf(form: URLSearchParams): { token: string; site: string } {
+export function exchangeOf(form: URLSearchParams): { token: string; site: string; preview: string | null } {
   const given = requireParameters(form, ['subject_token', 'subject_token_type', 'site'])
   if (!SUBJECT_TOKEN_TYPES.includes(given.subject_token_type))
     throw new OAuthError('invalid_request', `subject_token_type is one of ${SUBJECT_TOKEN_TYPES.join(', ')}.`)
   const scope = form.get('scope')
   if (scope && scope !== 'publish') throw new OAuthError('invalid_scope', 'An exchange gives the scope publish.')
-  return { token: given.subject_token, site: given.site }
+  const preview = form.get('preview') || null
+  if (preview !== null && !isPreviewName(preview))
+    throw new OAuthError('invalid_request', 'preview is the name of a preview, such as pr-12.')
+  return { token: given.subject_token, site: given.site, preview }
 }
 
 export const GRANT_TYPES = ['authorization_code', 'refresh_token', DEVICE_GRANT] as const

@@ -40,6 +40,7 @@ export interface WantedPublisher {
   readonly repository_id?: string | undefined
   readonly owner_id?: string | undefined
   readonly claims?: Readonly<Record<string, string>> | undefined
+  readonly pull_requests?: boolean | undefined
 }
 
 export interface WorkflowTokenReply {
@@ -48,6 +49,16 @@ export interface WorkflowTokenReply {
   readonly token_type: 'Bearer'
   readonly expires_in: number
   readonly scope: 'publish'
+  /** The only preview that it publishes to. */
+  readonly preview?: string
+}
+
+export interface AskedExchange {
+  /** Id or slug of the drop. */
+  readonly site: string
+  readonly token: string
+  /** Limits what is given to this preview; null where the job does not limit itself. */
+  readonly preview: string | null
 }
 
 /** Why an exchange gave nothing: the caller hears the kind, the audit log the reason. */
@@ -67,7 +78,7 @@ export interface Publishers {
   /** What it was given is refused from the next request on. */
   remove(actor: Actor, siteId: string, publisherId: string): Promise<void>
   /** Throws ExchangeRefused alike for every reason; the drop's audit log has the reason. */
-  exchange(asked: { site: string; token: string }, ip: string): Promise<WorkflowTokenReply>
+  exchange(asked: AskedExchange, ip: string): Promise<WorkflowTokenReply>
   /** Who a token of an exchange speaks for; undefined when it is unknown or has run out. */
   actorOf(token: string, ip: string): Promise<Actor | undefined>
   sweep(): Promise<void>
@@ -105,14 +116,14 @@ export function createPublishers(deps: PublishersDependencies): Publishers {
         if ((await queries.listPublishers(tx, siteId)).length >= MAX_PUBLISHERS_PER_SITE)
           throw errors.limitReached(`A drop trusts ${MAX_PUBLISHERS_PER_SITE} workflows at most. Remove one first.`)
         await queries.insertPublisher(tx, { ...publisher, createdBy: actor.userId })
-        const { provider, repository, workflow, branch, environment } = publisher
+        const { provider, repository, workflow, branch, environment, pullRequests } = publisher
         await recordAudit(tx, {
           at: publisher.createdAt,
           orgId: actor.orgId,
           actor,
           action: 'publisher.added',
           subject: siteId,
-          detail: { publisher: publisher.id, provider, repository, workflow, branch, environment },
+          detail: { publisher: publisher.id, provider, repository, workflow, branch, environment, pullRequests },
         })
       })
       return { ...publisher, lastUsedAt: null }
@@ -135,10 +146,11 @@ export function createPublishers(deps: PublishersDependencies): Publishers {
     },
 
     async actorOf(token, ip) {
-      const found = await queries.findPublisherIdentity(sql, hashSecret(token), now())
+      const found = await queries.findPublisherIdentity(sql, [hashSecret(token), previewHash(token)], now())
       if (!found) return undefined
-      const { publisherId, siteId, run, ...identity } = found
-      return { ...identity, reach: reachOf(['publish'], [siteId]), via: { kind: 'publisher', publisherId, run }, ip }
+      const { publisherId, siteId, run, preview, ...identity } = found
+      const reach = { ...reachOf(['publish'], [siteId]), preview: preview ?? undefined }
+      return { ...identity, reach, via: { kind: 'publisher', publisherId, run }, ip }
     },
 
     sweep: () => queries.deleteEndedExchanges(sql, now()),
@@ -173,7 +185,13 @@ function workflowOf(wanted: WantedPublisher, trustedIssuers: readonly string[]) 
     repositoryId: wanted.repository_id ?? null,
     ownerId: wanted.owner_id ?? null,
     claims,
+    pullRequests: wanted.pull_requests ?? false,
   }
+}
+
+/** A release that does not know tokens for one preview finds none by this hash: there they would be for the whole drop. */
+function previewHash(token: string): string {
+  return hashSecret(`preview ${token}`)
 }
 
 class Refusal extends Error {
@@ -222,22 +240,28 @@ function createExchange(deps: PublishersDependencies): Pick<Publishers, 'exchang
     return { issuer: iss, candidates, claims: outcome.claims }
   }
 
-  async function issue(tx: Sql, chosen: queries.PublisherRow, claims: Claims): Promise<WorkflowTokenReply> {
+  async function issue(
+    tx: Sql,
+    chosen: queries.PublisherRow,
+    { claims, asked }: { claims: Claims; asked: AskedExchange },
+  ): Promise<WorkflowTokenReply> {
     const publisher = await queries.lockPublisher(tx, chosen.id)
     if (!publisher) throw new Refusal('no_publisher')
     // Judged again under the lock: of two first exchanges, one pins.
-    const judgement = judgeRun(publisher, claims)
+    const judgement = judgeRun(publisher, claims, asked.preview)
     if (judgement.kind === 'refused') throw new Refusal(judgement.reason)
     const spent = { issuer: publisher.issuer, jti: jtiOf(claims), expiresAt: endOf(claims) }
     if (!(await queries.takeToken(tx, spent))) throw new Refusal('replay')
     const { repositoryId = null, ownerId = null } = judgement.ids ?? {}
     await queries.noteExchange(tx, publisher.id, { now: now(), repositoryId, ownerId })
+    const { preview } = judgement
     const token = PUBLISHER_TOKEN_PREFIX + randomSecret()
     await queries.insertPublisherToken(tx, {
       id: newId('tok', clock.now()),
-      tokenHash: hashSecret(token),
+      tokenHash: preview === null ? hashSecret(token) : previewHash(token),
       publisherId: publisher.id,
       run: judgement.run,
+      preview,
       expiresAt: new Date(clock.now() + TOKEN_LIFETIME_MS),
     })
     return {
@@ -246,20 +270,21 @@ function createExchange(deps: PublishersDependencies): Pick<Publishers, 'exchang
       token_type: 'Bearer',
       expires_in: TOKEN_LIFETIME_MS / SECOND_MS,
       scope: 'publish',
+      ...(preview === null ? {} : { preview }),
     }
   }
 
   return {
-    async exchange({ site: name, token }, ip) {
+    async exchange(asked, ip) {
       await limiter.consume('token-exchange', limitKeyOfIp(ip), EXCHANGES)
-      const site = await queries.findNamedSite(sql, name)
+      const site = await queries.findNamedSite(sql, asked.site)
       if (!site) throw new ExchangeRefused('invalid_grant')
       try {
-        const { candidates, claims } = await verified(site.id, token)
+        const { candidates, claims } = await verified(site.id, asked.token)
         jtiOf(claims)
-        const chosen = nearest(candidates, claims)
+        const chosen = nearest(candidates, claims, asked.preview)
         if (chosen.judgement.kind === 'refused') throw new Refusal(chosen.judgement.reason)
-        return await transaction(sql, (tx) => issue(tx, chosen.publisher, claims))
+        return await transaction(sql, (tx) => issue(tx, chosen.publisher, { claims, asked }))
       } catch (error) {
         if (!(error instanceof Refusal)) throw error
         await record(site, error.reason, ip)
@@ -284,8 +309,9 @@ function unverifiedClaims(token: string): { iss?: string } {
 function nearest(
   candidates: readonly queries.PublisherRow[],
   claims: Claims,
+  preview: string | null,
 ): { publisher: queries.PublisherRow; judgement: Judgement } {
-  const judged = candidates.map((publisher) => ({ publisher, judgement: judgeRun(publisher, claims) }))
+  const judged = candidates.map((publisher) => ({ publisher, judgement: judgeRun(publisher, claims, preview) }))
   const distance = ({ judgement }: { judgement: Judgement }): number =>
     judgement.kind === 'trusted' ? REASONS.length : REASONS.indexOf(judgement.reason)
   const [best] = judged.toSorted((one, other) => distance(other) - distance(one))

@@ -12,7 +12,7 @@ export interface PublisherRow extends TrustedWorkflow {
 
 const columns = (sql: Sql) => sql`
   id, site_id as "siteId", provider, issuer, repository, workflow, branch, environment, repository_id as "repositoryId",
-  owner_id as "ownerId", claims, created_at as "createdAt", last_used_at as "lastUsedAt"`
+  owner_id as "ownerId", claims, pull_requests as "pullRequests", created_at as "createdAt", last_used_at as "lastUsedAt"`
 
 export async function insertPublisher(
   sql: Sql,
@@ -21,10 +21,10 @@ export async function insertPublisher(
   const { id, siteId, provider, issuer, repository, workflow, branch, environment } = publisher
   await sql`
     insert into publishers (id, site_id, provider, issuer, repository, workflow, branch, environment, repository_id,
-      owner_id, claims, created_by, created_at)
+      owner_id, claims, pull_requests, created_by, created_at)
     values (${id}, ${siteId}, ${provider}, ${issuer}, ${repository}, ${workflow}, ${branch}, ${environment},
-      ${publisher.repositoryId}, ${publisher.ownerId}, ${jsonb(sql, publisher.claims)}, ${publisher.createdBy},
-      ${publisher.createdAt})`
+      ${publisher.repositoryId}, ${publisher.ownerId}, ${jsonb(sql, publisher.claims)},
+      ${publisher.pullRequests}, ${publisher.createdBy}, ${publisher.createdAt})`
 }
 
 export async function listPublishers(sql: Sql, siteId: string): Promise<PublisherRow[]> {
@@ -71,11 +71,19 @@ export async function takeToken(sql: Sql, token: { issuer: string; jti: string; 
 
 export async function insertPublisherToken(
   sql: Sql,
-  token: { id: string; tokenHash: string; publisherId: string; run: WorkflowRun; expiresAt: Date },
+  token: {
+    id: string
+    tokenHash: string
+    publisherId: string
+    run: WorkflowRun
+    preview: string | null
+    expiresAt: Date
+  },
 ): Promise<void> {
   await sql`
-    insert into publisher_tokens (id, token_hash, publisher_id, run, expires_at)
-    values (${token.id}, ${token.tokenHash}, ${token.publisherId}, ${jsonb(sql, token.run)}, ${token.expiresAt})`
+    insert into publisher_tokens (id, token_hash, publisher_id, run, preview, expires_at)
+    values (${token.id}, ${token.tokenHash}, ${token.publisherId}, ${jsonb(sql, token.run)}, ${token.preview},
+      ${token.expiresAt})`
 }
 
 /** The drop that an exchange names by its id or slug. */
@@ -90,16 +98,17 @@ export interface PublisherIdentity extends Omit<Actor, 'via' | 'ip' | 'reach'> {
   readonly publisherId: string
   readonly siteId: string
   readonly run: WorkflowRun
+  readonly preview: string | null
 }
 
 /** A workflow acts for the organisation's owner, whose plan, verification and place in it count. */
 export async function findPublisherIdentity(
   sql: Sql,
-  tokenHash: string,
+  tokenHashes: readonly string[],
   now: Date,
 ): Promise<PublisherIdentity | undefined> {
   const [row] = await sql<PublisherIdentity[]>`
-    select p.id as "publisherId", p.site_id as "siteId", t.run, u.id as "userId", u.email,
+    select p.id as "publisherId", p.site_id as "siteId", t.run, t.preview, u.id as "userId", u.email,
            u.email_verified_at is not null as "emailVerified", false as "isStaff", o.id as "orgId", o.plan,
            'member' as role
     from publisher_tokens t
@@ -107,7 +116,7 @@ export async function findPublisherIdentity(
     join sites s on s.id = p.site_id and s.deleted_at is null
     join organisations o on o.id = s.org_id and o.deleted_at is null
     join users u on u.id = o.owner_id
-    where t.token_hash = ${tokenHash} and t.expires_at > ${now}`
+    where t.token_hash = any(${tokenHashes as string[]}) and t.expires_at > ${now}`
   return row
 }
 

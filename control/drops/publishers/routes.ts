@@ -22,6 +22,11 @@ const newPublisherSchema = z.strictObject({
   repository_id: described(publisherFields.repository_id, "The forge's id; pinned by the first use when left out."),
   owner_id: described(publisherFields.owner_id, "The owner's id; pinned by the first use when left out."),
   claims: described(publisherFields.claims, 'For oidc: further claims and their exact values.'),
+  pull_requests: described(
+    publisherFields.pull_requests,
+    'Lets pull requests, also those from forks, publish to a preview of their own (pr-12) and to nothing else. Without it they publish nothing.',
+    true,
+  ),
 })
 
 const publisherSchema = z
@@ -36,6 +41,7 @@ const publisherSchema = z
     repository_id: described(z.string().nullable(), 'Pinned; null before the first use.', '1296269'),
     owner_id: described(z.string().nullable(), 'Pinned; null before the first use.', '583231'),
     claims: described(z.record(z.string(), z.string()), 'Further claims.', {}),
+    pull_requests: described(z.boolean(), 'Pull requests publish to a preview of their own.', false),
     created_at: described(z.iso.datetime(), 'When it was added.', '2026-11-15T09:00:00.000Z'),
     last_used_at: described(z.iso.datetime().nullable(), 'The last exchange; null when never.', null),
   })
@@ -56,6 +62,7 @@ function toPublisher(row: Row): z.input<typeof publisherSchema> {
     repository_id: row.repositoryId,
     owner_id: row.ownerId,
     claims: { ...row.claims },
+    pull_requests: row.pullRequests,
     created_at: row.createdAt.toISOString(),
     last_used_at: row.lastUsedAt?.toISOString() ?? null,
   }

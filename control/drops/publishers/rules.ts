@@ -34,6 +34,7 @@ export type RefusalReason =
   | 'repository_id'
   | 'owner_id'
   | 'fork'
+  | 'preview'
   | 'ref'
   | 'workflow'
   | 'environment'
@@ -59,6 +60,7 @@ export const REASONS: readonly RefusalReason[] = [
   'repository_id',
   'owner_id',
   'fork',
+  'preview',
   'ref',
   'workflow',
   'environment',
@@ -76,6 +78,8 @@ export interface TrustedWorkflow {
   readonly repositoryId: string | null
   readonly ownerId: string | null
   readonly claims: Readonly<Record<string, string>>
+  /** Pull requests, those of forks too, publish to a preview of their own; otherwise they publish nothing. */
+  readonly pullRequests: boolean
 }
 
 export type Claims = Readonly<Record<string, unknown>>
@@ -92,6 +96,10 @@ interface ForgeRun {
   readonly environment: string
   /** A change that someone proposed: its author may be anybody. */
   readonly isProposal: boolean
+  /** The number of the pull request; empty where the forge does not say it. */
+  readonly number: string
+  /** The branch that a change is proposed for; empty where the forge does not say it. */
+  readonly base: string
   readonly commit: string
   readonly actor: string
 }
@@ -101,6 +109,8 @@ export type Judgement =
       readonly kind: 'trusted'
       readonly run: WorkflowRun
       readonly ids: { repositoryId: string; ownerId: string } | null
+      /** The only preview that it publishes to; null for the drop itself. */
+      readonly preview: string | null
     }
   | { readonly kind: 'refused'; readonly reason: RefusalReason }
 
@@ -129,6 +139,8 @@ function readGithub(claims: Claims): ForgeRun {
     workflow: workflowRef === '' ? fileNameOf(textOf(claims, 'workflow')) : fileNameOf(workflowRef),
     environment: textOf(claims, 'environment'),
     isProposal: textOf(claims, 'event_name').startsWith('pull_request') || ref.startsWith('refs/pull/'),
+    number: /^refs\/pull\/(\d{1,10})\//.exec(ref)?.[1] ?? '',
+    base: textOf(claims, 'base_ref'),
     commit: textOf(claims, 'sha'),
     actor: textOf(claims, 'actor'),
   }
@@ -147,45 +159,66 @@ function readGitlab(claims: Claims): ForgeRun {
     isProposal:
       ['merge_request_event', 'external_pull_request_event'].includes(textOf(claims, 'pipeline_source')) ||
       ref.startsWith('refs/merge-requests/'),
+    number: /^refs\/merge-requests\/(\d{1,10})\//.exec(ref)?.[1] ?? '',
+    base: '',
     commit: textOf(claims, 'sha'),
     actor: textOf(claims, 'user_login'),
   }
 }
 
-export function judgeRun(trusted: TrustedWorkflow, claims: Claims): Judgement {
+/** `preview`: the one that the job asked for, which limits what it gets; null when it asked for none. */
+export function judgeRun(trusted: TrustedWorkflow, claims: Claims, preview: string | null): Judgement {
   switch (trusted.provider) {
     case 'github':
     case 'forgejo':
-      return judgeForge(trusted, readGithub(claims))
+      return judgeForge(trusted, readGithub(claims), preview)
     case 'gitlab':
-      return judgeForge(trusted, readGitlab(claims))
+      return judgeForge(trusted, readGitlab(claims), preview)
     case 'oidc':
-      return judgeSubject(trusted, claims)
+      return judgeSubject(trusted, claims, preview)
     default:
       return trusted.provider satisfies never
   }
 }
 
 /** In this order: whose it is, then whether that is still the same one, then which run of it. */
-function judgeForge(trusted: TrustedWorkflow, run: ForgeRun): Judgement {
+function judgeForge(trusted: TrustedWorkflow, run: ForgeRun, asked: string | null): Judgement {
   // Forges do not tell names apart by case.
   if (run.repository.toLowerCase() !== trusted.repository.toLowerCase()) return refused('repository')
   if (run.repositoryId === '' || (trusted.repositoryId !== null && trusted.repositoryId !== run.repositoryId))
     return refused('repository_id')
   if (run.ownerId === '' || (trusted.ownerId !== null && trusted.ownerId !== run.ownerId)) return refused('owner_id')
-  if (run.isProposal) return refused('fork')
-  const isBranchOrTag = /^refs\/(?:heads|tags)\/./.test(run.ref)
-  if (!isBranchOrTag || (trusted.branch !== null && run.ref !== `refs/heads/${trusted.branch}`)) return refused('ref')
+  if (run.isProposal && !trusted.pullRequests) return refused('fork')
+  const preview = run.isProposal ? previewOfProposal(run, asked) : asked
+  if (preview === undefined) return refused('preview')
+  if (!isTrustedRef(trusted, run)) return refused('ref')
   if (trusted.workflow !== null && run.workflow !== trusted.workflow) return refused('workflow')
   if (trusted.environment !== null && run.environment !== trusted.environment) return refused('environment')
   return {
     kind: 'trusted',
     ids: { repositoryId: run.repositoryId, ownerId: run.ownerId },
     run: shownRun(trusted, { ...run, repository: run.repository }),
+    preview,
   }
 }
 
-function judgeSubject(trusted: TrustedWorkflow, claims: Claims): Judgement {
+/**
+ * The preview of a pull request, `pr-12`; undefined when the job asked for another. Where the forge does not say the
+ * number, the job does: what it can reach is the preview of another pull request, and nothing else.
+ */
+function previewOfProposal({ number }: ForgeRun, asked: string | null): string | undefined {
+  const own = number === '' ? asked : `pr-${number}`
+  const isOwn = own !== null && /^pr-\d{1,10}$/.test(own) && (asked === null || asked === own)
+  return isOwn ? own : undefined
+}
+
+/** A branch or a tag; of a proposal, the branch that it is for, where the forge says it. */
+function isTrustedRef({ branch }: TrustedWorkflow, { ref, base, isProposal }: ForgeRun): boolean {
+  if (isProposal) return branch === null || base === '' || base === branch
+  return /^refs\/(?:heads|tags)\/./.test(ref) && (branch === null || ref === `refs/heads/${branch}`)
+}
+
+function judgeSubject(trusted: TrustedWorkflow, claims: Claims, preview: string | null): Judgement {
   const { sub = trusted.repository, ...others } = trusted.claims
   if (textOf(claims, 'sub') !== sub) return refused('subject')
   if (trusted.environment !== null && textOf(claims, 'environment') !== trusted.environment)
@@ -201,7 +234,7 @@ function judgeSubject(trusted: TrustedWorkflow, claims: Claims): Judgement {
     commit: textOf(claims, 'sha'),
     actor: textOf(claims, 'actor'),
   }
-  return { kind: 'trusted', ids: null, run: shownRun(trusted, run) }
+  return { kind: 'trusted', ids: null, run: shownRun(trusted, run), preview }
 }
 
 /** What is shown to people and kept with versions: bounded, because a forge of the operator's choice wrote it. */
@@ -237,10 +270,25 @@ export const publisherFields = {
   environment: name.optional(),
   repository_id: forgeId.optional(),
   owner_id: forgeId.optional(),
+  pull_requests: z.boolean().optional(),
   claims: z
     .record(z.string().min(1).max(100), z.string().max(500))
     .refine((claims) => Object.keys(claims).length <= 10, 'names ten claims at most')
     .optional(),
+}
+
+/** A workflow in one line, as assistants write it: `github:owner/name`, or `github:owner/name@branch`. */
+export function workflowInWords({ provider, repository, branch }: WorkflowLine): string {
+  return `${provider}:${repository}${branch === null ? '' : `@${branch}`}`
+}
+
+type WorkflowLine = Pick<TrustedWorkflow, 'provider' | 'repository' | 'branch'>
+
+/** What such a line means; undefined when it is none. */
+export function workflowOfWords(text: string): WorkflowLine | undefined {
+  const [, forge, repository = '', branch] = /^(\w{1,20}):([^@\s]{1,200})(?:@(\S{1,200}))?$/.exec(text.trim()) ?? []
+  const provider = PROVIDERS.find((known) => known === forge)
+  return provider === undefined ? undefined : { provider, repository, branch: branch ?? null }
 }
 
 /** The exact issuer of a registration; undefined when this installation does not trust it. */

@@ -3,7 +3,7 @@
  * Input and output are validated by the schemas that also write /api/v1/openapi.json.
  */
 import type { z } from 'zod'
-import { suffices, type Actor, type CredentialNeed } from '../actor.ts'
+import { suffices, type Actor } from '../actor.ts'
 import { errors } from '../../../shared/contracts/errors.ts'
 import { json, noContent } from './reply.ts'
 import { describeOperation, type Access, type OperationSpec } from './operations/operation.ts'
@@ -102,12 +102,12 @@ export function createApiRoutes(authenticate: Authenticate): ApiRouteFactory {
 export async function requireActor(
   authenticate: Authenticate,
   request: Request,
-  { access, needs }: { readonly access: Access; readonly needs: CredentialNeed },
+  { access, needs, isOfPreview }: Pick<OperationSpec, 'access' | 'needs' | 'isOfPreview'>,
 ): Promise<Actor> {
   const actor = await authenticate(request)
   if (!actor) throw errors.unauthorized()
   if (access === 'verified' && !actor.emailVerified) throw errors.emailNotVerified()
-  if (suffices(actor, needs)) return actor
+  if (suffices(actor, needs, isOfPreview)) return actor
   // No scope is missing where there is none: the way in is the wrong one.
   if (actor.reach.scope === 'everything' && needs === 'session')
     throw errors.forbidden('Only a session of the dashboard may do this, not a token.')

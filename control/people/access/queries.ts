@@ -1,6 +1,7 @@
 /** SQL of credentials: sessions and API tokens. */
 import type { Actor, Scope } from '../../ground/actor.ts'
 import type { Sql } from '../../ground/database/sql.ts'
+import { hasFactorOf, isSessionWithFactor, needsProofOf } from './second-factor.ts'
 
 /** Who a credential stands for, in one row: the user, the organisation acted for, and the role there. */
 type Identity = Omit<Actor, 'via' | 'ip' | 'reach'>
@@ -32,8 +33,8 @@ export async function findTokenIdentity(sql: Sql, tokenHash: string, now: Date):
     join users u on u.id = t.user_id
     join organisations o on o.id = t.org_id and o.deleted_at is null
     join memberships m on m.org_id = t.org_id and m.user_id = t.user_id
-    left join code_generators g on g.user_id = t.user_id and g.confirmed_at is not null
-    where (g.user_id is not null or not o.requires_second_factor) and t.token_hash = ${tokenHash} and t.revoked_at is null and (t.expires_at is null or t.expires_at > ${now})
+    where t.token_hash = ${tokenHash} and t.revoked_at is null and (t.expires_at is null or t.expires_at > ${now})
+      and (not o.requires_second_factor or ${hasFactorOf(sql, 't.user_id')})
       and not exists (select 1 from provider_identities p where p.user_id = t.user_id and p.lapsed_at is not null)`
   return row
 }
@@ -46,16 +47,15 @@ export async function findSessionIdentity(
 ): Promise<SessionIdentity | undefined> {
   const [row] = await sql<SessionIdentity[]>`
     select s.id as "sessionId", s.last_seen_at as "lastSeenAt",
-           g.user_id is not null and (s.proved_at is null or s.proved_at <= ${alive.provedAfter}) as "needsProof",
+           ${needsProofOf(sql, alive.provedAfter)} as "needsProof",
            u.id as "userId", coalesce(u.typed_email, u.email) as email, u.email_verified_at is not null as "emailVerified", u.is_staff as "isStaff",
            tenant.id as "orgId", tenant.plan, tenant.role
     from sessions s
     join users u on u.id = s.user_id
-    left join code_generators g on g.user_id = s.user_id and g.confirmed_at is not null
     cross join lateral (
       select o.id, o.plan, m.role
       from memberships m join organisations o on o.id = m.org_id and o.deleted_at is null
-      where m.user_id = s.user_id and (g.user_id is not null or not o.requires_second_factor)
+      where m.user_id = s.user_id and (not o.requires_second_factor or ${isSessionWithFactor(sql)})
       order by (o.id = s.org_id) desc, o.personal desc, o.created_at
       limit 1
     ) tenant

@@ -1,6 +1,6 @@
 /**
- * Second factors: what a person proves besides the password. A generator of codes, recovery codes for the day on which it
- * is lost, and, when those are lost too, a day of waiting in which every mail offers to stop it.
+ * Second factors: what a person proves besides the password. A generator of codes or a passkey, recovery codes for the day
+ * on which the generator is lost, and, when everything is lost, a day of waiting in which every mail offers to stop it.
  */
 import { randomBytes } from 'node:crypto'
 import { DAY_MS, MINUTE_MS, type Clock } from '../../../shared/running/clock.ts'
@@ -45,7 +45,7 @@ type Person = Pick<Actor, 'userId' | 'email' | 'orgId'>
 
 export interface Factors {
   stateOf(userId: string): Promise<FactorState>
-  /** Does signing in ask for more than the password? */
+  /** Does signing in with the password ask for a code too? */
   isEnrolled(sql: Sql, userId: string): Promise<boolean>
   /** A secret that counts once a code of it was given. 409 when there is a generator already. */
   begin(actor: Actor): Promise<NewGenerator>
@@ -59,7 +59,7 @@ export interface Factors {
   takeCode(userId: string, code: string): Promise<void>
   /** The session that calls has proved itself, for ten minutes. */
   prove(actor: Actor, code: string): Promise<void>
-  /** The person knows the password and has nothing else. A day from now the password alone suffices. */
+  /** The person knows the password and has nothing else. A day from now the password alone suffices, and passkeys are gone. */
   requestRecovery(person: Person): Promise<{ dueAt: Date }>
   /** Behind the link in the mail. 400 `invalid_link` when there is nothing to stop. */
   cancelRecovery(token: string): Promise<void>
@@ -247,6 +247,7 @@ function createRecovery(
       const recovery = await queries.findRecovery(tx, person.userId)
       if (!recovery || recovery.dueAt > now()) return false
       await queries.deleteFactors(tx, person.userId)
+      await deletePasskeysOf(tx, person.userId)
       await recordAudit(tx, auditOf(person, 'account.second_factor_removed', now(), { by: 'recovery' }))
       await enqueueMail(tx, {
         eventKey: `factor_recovered:${person.userId}:${recovery.dueAt.toISOString()}`,

@@ -19,6 +19,7 @@ import { requireProved, type Actor } from '../../ground/actor.ts'
 import { isUniqueViolation, transaction, type Pool } from '../../ground/database/sql.ts'
 import { recordAudit } from '../audit/audit.ts'
 import * as queries from './passkey-queries.ts'
+import { deleteRecovery, markProved } from './queries.ts'
 
 /** Time to find the key and to touch it. */
 const CHALLENGE_MS = 5 * MINUTE_MS
@@ -36,6 +37,8 @@ export interface Passkeys {
   remove(actor: Actor, id: string): Promise<void>
   /** What the browser needs to sign in with any of its passkeys of ours. */
   requestOptions(): Promise<PublicKeyCredentialRequestOptionsJSON>
+  /** The session that calls has shown a passkey of its person, which is proof for ten minutes; 401 as when signing in. */
+  prove(actor: Actor, credential: unknown): Promise<void>
   /** Whose passkey answered; throws 401 `wrong_credentials` alike for every reason. */
   userOf(credential: unknown): Promise<string>
   sweep(): Promise<void>
@@ -59,6 +62,33 @@ export function createPasskeys({ sql, clock, baseUrl, serviceName }: PasskeysDep
 
   /** Each is good for one answer, by whom it was given to. */
   const take = (userId: string | null) => (challenge: string) => queries.takeChallenge(sql, challenge, userId, now())
+
+  async function userOf(credential: unknown): Promise<string> {
+    const response = credential as AuthenticationResponseJSON
+    const passkey = typeof response?.id === 'string' ? await queries.findPasskey(sql, response.id) : undefined
+    if (!passkey) throw errors.wrongCredentials('This passkey opens no account here.')
+    const { id, publicKey, counter, userId } = passkey
+    // A counter that does not grow is that of a copy: the library refuses it.
+    const verified = await verifyAuthenticationResponse({
+      response,
+      expectedChallenge: take(null),
+      expectedOrigin: baseUrl,
+      expectedRPID: rpID,
+      credential: { id, publicKey: new Uint8Array(publicKey), counter },
+    }).catch(() => undefined)
+    const isGood =
+      verified?.verified === true &&
+      (await queries.usePasskey(sql, {
+        id,
+        before: counter,
+        counter: verified.authenticationInfo.newCounter,
+        now: now(),
+      }))
+    if (!isGood) throw errors.wrongCredentials('This passkey opens no account here.')
+    // Who has the passkey has not lost everything.
+    await deleteRecovery(sql, userId)
+    return userId
+  }
 
   return {
     async creationOptions(actor) {
@@ -139,29 +169,13 @@ export function createPasskeys({ sql, clock, baseUrl, serviceName }: PasskeysDep
       return options
     },
 
-    async userOf(credential) {
-      const response = credential as AuthenticationResponseJSON
-      const passkey = typeof response?.id === 'string' ? await queries.findPasskey(sql, response.id) : undefined
-      if (!passkey) throw errors.wrongCredentials('This passkey opens no account here.')
-      const { id, publicKey, counter, userId } = passkey
-      // A counter that does not grow is that of a copy: the library refuses it.
-      const verified = await verifyAuthenticationResponse({
-        response,
-        expectedChallenge: take(null),
-        expectedOrigin: baseUrl,
-        expectedRPID: rpID,
-        credential: { id, publicKey: new Uint8Array(publicKey), counter },
-      }).catch(() => undefined)
-      const isGood =
-        verified?.verified === true &&
-        (await queries.usePasskey(sql, {
-          id,
-          before: counter,
-          counter: verified.authenticationInfo.newCounter,
-          now: now(),
-        }))
-      if (!isGood) throw errors.wrongCredentials('This passkey opens no account here.')
-      return userId
+    userOf,
+
+    async prove(actor, credential) {
+      if (actor.via.kind !== 'session') throw errors.forbidden('Only a session of the dashboard can be proved.')
+      if ((await userOf(credential)) !== actor.userId)
+        throw errors.wrongCredentials('This passkey is of another account.')
+      await markProved(sql, actor.via.sessionId, now())
     },
 
     sweep: () => queries.deleteOldChallenges(sql, now()),

@@ -43,7 +43,7 @@ interface PasskeyRoutesDependencies {
 }
 
 export function passkeyRoutes(deps: PasskeyRoutesDependencies): Route[] {
-  const routes = [...ownRoutes(deps), ...signInRoutes(deps)]
+  const routes = [...ownRoutes(deps), proofRoute(deps), ...signInRoutes(deps)]
   const plain = routes.map(({ method, path, handle }): Route => ({ method, path: path.replace(PREFIX, ''), handle }))
   return [...routes, ...plain]
 }
@@ -99,6 +99,22 @@ function ownRoutes({ apiRoute, passkeys }: PasskeyRoutesDependencies): Route[] {
       run: ({ actor, params }) => passkeys.remove(actor, params.id),
     }),
   ]
+}
+
+function proofRoute({ apiRoute, passkeys, limiter }: PasskeyRoutesDependencies): Route {
+  return apiRoute({
+    method: 'POST',
+    path: `${PREFIX}/passkeys/proof`,
+    access: 'account',
+    needs: 'session',
+    tag,
+    summary: 'Show a passkey before what reaches far; ask for it with /signin/passkey/options (dashboard session only)',
+    body: z.strictObject({ credential: credentialSchema }),
+    status: 204,
+    output: undefined,
+    admit: ({ ip }) => limiter.consume('passkey-sign-in', limitKeyOfIp(ip), SIGN_INS),
+    run: ({ actor, body }) => passkeys.prove(actor, body.credential),
+  })
 }
 
 function signInRoutes({ apiRoute, passkeys, signIn, limiter }: PasskeyRoutesDependencies): Route[] {

@@ -6,16 +6,16 @@
 import { errors } from '../../../shared/contracts/errors.ts'
 import { newId } from '../../../shared/contracts/ids.ts'
 import { requireProved, type Actor } from '../../ground/actor.ts'
-import { transaction } from '../../ground/database/sql.ts'
+import { transaction, type Sql } from '../../ground/database/sql.ts'
 import { changeRoutes } from '../../ground/routing/changes.ts'
 import { orUpgrade } from '../../ground/terms/plans.ts'
+import { hasSecondFactor, showsSecondFactor } from '../access/second-factor.ts'
 import { recordAudit } from '../audit/audit.ts'
 import type { OrganisationsDependencies } from './dependencies.ts'
 import { createInvitations, type Invitations } from './invitations.ts'
 import { createMembers, type Members } from './members.ts'
 import { changeAsMember, lockAsMember, requireMembership } from './membership.ts'
 import {
-  hasSecondFactor,
   insertOrganisation,
   listMemberships,
   listOwned,
@@ -116,8 +116,7 @@ export function createOrganisations(deps: OrganisationsDependencies): Organisati
         requireProved(actor)
         if (own.personal)
           throw errors.conflict('personal_organisation', 'A personal organisation has no other members.')
-        if (isRequired && !(await hasSecondFactor(tx, actor.userId)))
-          throw errors.forbidden('Turn on a second factor for your own account first, at /account/totp.')
+        if (isRequired) await requireFactor(tx, actor, 'Turn on a second factor for your own account first')
         await setSecondFactorRequired(tx, orgId, isRequired)
         await recordAudit(tx, {
           at: now(),
@@ -156,12 +155,19 @@ export function createOrganisations(deps: OrganisationsDependencies): Organisati
       if (actor.via.kind !== 'session')
         throw errors.forbidden('A token belongs to one organisation. Only a dashboard session can switch.')
       const target = await requireMembership(sql, actor, orgId)
-      if (target.requiresSecondFactor && !(await hasSecondFactor(sql, actor.userId)))
-        throw errors.forbidden(`${target.name} asks its members for a second factor. Turn yours on at /account/totp.`)
+      if (target.requiresSecondFactor)
+        await requireFactor(sql, actor, `${target.name} asks its members for a second factor. Turn yours on`)
       await setSessionOrganisation(sql, actor.via.sessionId, orgId)
       return target
     },
   }
+}
+
+/** The caller has a second factor; a session also has shown it, where that is a passkey. */
+async function requireFactor(sql: Sql, { userId, via }: Actor, advice: string): Promise<void> {
+  if (!(await hasSecondFactor(sql, userId)))
+    throw errors.forbidden(`${advice}: a passkey or a code generator, at /account/ways-in.`)
+  if (via.kind === 'session' && !(await showsSecondFactor(sql, via.sessionId))) throw errors.stepUpRequired()
 }
 
 /** Changes an organisation as a whole. */

@@ -22,12 +22,6 @@ export async function setSecondFactorRequired(sql: Sql, orgId: string, isRequire
   await sql`update organisations set requires_second_factor = ${isRequired} where id = ${orgId}`
 }
 
-/** Does this person have one? */
-export async function hasSecondFactor(sql: Sql, userId: string): Promise<boolean> {
-  const rows = await sql`select 1 from code_generators where user_id = ${userId} and confirmed_at is not null`
-  return rows.length > 0
-}
-
 export interface MembershipRow extends OrganisationRow {
   readonly role: Role
 }

@@ -88,6 +88,7 @@ const trusted: TrustedWorkflow = {
   repositoryId: null,
   ownerId: null,
   claims: {},
+  pullRequests: false,
 }
 
 const run = {
@@ -111,12 +112,12 @@ test.each([
   ['no id', { project_id: undefined }, 'repository_id'],
   ['an id that is no text', { project_id: { id: 42 } }, 'repository_id'],
 ])('GitLab: %s', (_, change, expected) => {
-  const judgement = judgeRun(trusted, { ...run, ...change })
+  const judgement = judgeRun(trusted, { ...run, ...change }, null)
   expect(judgement.kind === 'trusted' ? 'trusted' : judgement.reason).toBe(expected)
 })
 
 test('what is kept of a run is bounded, and a commit is one or nothing', () => {
-  const judgement = judgeRun(trusted, { ...run, user_login: 'x'.repeat(1000), sha: '<script>' })
+  const judgement = judgeRun(trusted, { ...run, user_login: 'x'.repeat(1000), sha: '<script>' }, null)
   expect(judgement).toMatchObject({
     run: { actor: 'x'.repeat(200), commit: '' },
     ids: { repositoryId: '42', ownerId: '7' },

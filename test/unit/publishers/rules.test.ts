@@ -7,6 +7,8 @@ import {
   judgeRun,
   publisherFields,
   REASONS,
+  workflowInWords,
+  workflowOfWords,
   type Claims,
   type TrustedWorkflow,
 } from '../../../control/drops/publishers/rules.ts'
@@ -21,6 +23,7 @@ const trusted: TrustedWorkflow = {
   repositoryId: '101',
   ownerId: '7',
   claims: {},
+  pullRequests: false,
 }
 const ANY = { workflow: null, branch: null, environment: null, repositoryId: null, ownerId: null }
 
@@ -37,7 +40,7 @@ const run: Claims = {
 }
 
 const outcomeOf = (by: TrustedWorkflow, claims: Claims): string => {
-  const judgement = judgeRun(by, claims)
+  const judgement = judgeRun(by, claims, null)
   return judgement.kind === 'trusted' ? 'trusted' : judgement.reason
 }
 
@@ -70,7 +73,7 @@ describe.each(['github', 'forgejo'] as const)('%s', (provider) => {
   })
 
   test('says what it was, and what to pin', () => {
-    expect(judgeRun(exact, run)).toEqual({
+    expect(judgeRun(exact, run, null)).toEqual({
       kind: 'trusted',
       ids: { repositoryId: '101', ownerId: '7' },
       run: {
@@ -81,6 +84,7 @@ describe.each(['github', 'forgejo'] as const)('%s', (provider) => {
         commit: 'abc123abc123abc123abc123abc123abc123abcd',
         actor: 'ada',
       },
+      preview: null,
     })
   })
 })
@@ -118,7 +122,7 @@ describe('oidc', () => {
   ])('%s', (_, by, change, expected) => expect(outcomeOf({ ...oidc, ...by }, { ...said, ...change })).toBe(expected))
 
   test('pins nothing, and names the subject', () => {
-    expect(judgeRun(oidc, { ...said, sha: 'abc1234', actor: 'ada' })).toMatchObject({
+    expect(judgeRun(oidc, { ...said, sha: 'abc1234', actor: 'ada' }, null)).toMatchObject({
       ids: null,
       run: { repository: 'job:site', workflow: 'deploy.yml', commit: 'abc1234', actor: 'ada' },
     })
@@ -132,7 +136,7 @@ test.each([
   ['one of 65', 'a'.repeat(65), ''],
   ['a text around one', 'x abc1234', ''],
   ['a text behind one', 'abc1234 x', ''],
-])('%s', (_, sha, commit) => expect(judgeRun(trusted, { ...run, sha })).toMatchObject({ run: { commit } }))
+])('%s', (_, sha, commit) => expect(judgeRun(trusted, { ...run, sha }, null)).toMatchObject({ run: { commit } }))
 
 test('every reason has its place', () => {
   expect(new Set(REASONS).size).toBe(REASONS.length)
@@ -186,3 +190,77 @@ test.each([
 ])('%s is taken or not', (_, change, isTaken) =>
   expect(fields.safeParse({ provider: 'github', ...change }).success).toBe(isTaken),
 )
+
+describe('a pull request of a repository whose pull requests may publish to previews', () => {
+  const open = { ...trusted, environment: null, pullRequests: true }
+  const proposal = { ...run, event_name: 'pull_request', ref: 'refs/pull/12/merge', base_ref: 'main' }
+  const ofGitlab: Claims = {
+    project_path: 'octo/site',
+    project_id: '101',
+    namespace_id: '7',
+    ref: 'feature',
+    ref_type: 'branch',
+    ci_config_ref_uri: 'gitlab.example/octo/site//deploy.yml@refs/heads/feature',
+    pipeline_source: 'merge_request_event',
+  }
+  const inTarget = { event_name: 'pull_request_target', ref: 'refs/heads/main' }
+  test.each<[string, Partial<TrustedWorkflow>, Claims, string | null, string]>([
+    ['its own preview, by the number', {}, {}, null, 'pr-12'],
+    ['its own preview, which it asks for', {}, {}, 'pr-12', 'pr-12'],
+    ['the preview of another', {}, {}, 'pr-1', 'preview'],
+    ['a preview of another name', {}, {}, 'staging', 'preview'],
+    ['the head instead of the merge', {}, { ref: 'refs/pull/12/head' }, null, 'pr-12'],
+    ['a number without an end', {}, { ref: `refs/pull/${'1'.repeat(11)}/merge` }, null, 'preview'],
+    ['for another branch', {}, { base_ref: 'dev' }, null, 'ref'],
+    ['for any branch', { branch: null }, { base_ref: 'dev' }, null, 'pr-12'],
+    [
+      'of another workflow',
+      {},
+      { workflow_ref: 'octo/site/.github/workflows/x.yml@refs/pull/12/merge' },
+      null,
+      'workflow',
+    ],
+    ['of a copy of the repository', {}, { repository_id: '102' }, null, 'repository_id'],
+    ['in the context of its target, with its number', {}, inTarget, 'pr-3', 'pr-3'],
+    ['in the context of its target, without', {}, inTarget, null, 'preview'],
+    ['in the context of its target, as something else', {}, inTarget, 'pr-x', 'preview'],
+    ['where they are not let in', { pullRequests: false }, {}, 'pr-12', 'fork'],
+    ['at GitLab, with its number', { provider: 'gitlab' }, ofGitlab, 'pr-7', 'pr-7'],
+    ['at GitLab, without', { provider: 'gitlab' }, ofGitlab, null, 'preview'],
+    [
+      'at GitLab, by its ref',
+      { provider: 'gitlab' },
+      { ...ofGitlab, ref: 'refs/merge-requests/9/head' },
+      'pr-7',
+      'preview',
+    ],
+    [
+      'at GitLab, of a fork’s own project',
+      { provider: 'gitlab' },
+      { ...ofGitlab, project_path: 'eve/site' },
+      'pr-7',
+      'repository',
+    ],
+  ])('%s', (_, by, change, asked, expected) => {
+    const claims = by.provider === 'gitlab' ? change : { ...proposal, ...change }
+    const judgement = judgeRun({ ...open, ...by }, claims, asked)
+    expect(judgement.kind === 'trusted' ? judgement.preview : judgement.reason).toBe(expected)
+  })
+
+  test('a run of the branch itself is for the drop, or for the preview that it asks for', () => {
+    const ofBranch = { ...open, environment: 'production' }
+    expect(judgeRun(ofBranch, run, null)).toMatchObject({ kind: 'trusted', preview: null })
+    expect(judgeRun(ofBranch, run, 'staging')).toMatchObject({ kind: 'trusted', preview: 'staging' })
+  })
+})
+
+test.each([
+  ['github:octo/site', { provider: 'github', repository: 'octo/site', branch: null }],
+  [' gitlab:a/b/c@main ', { provider: 'gitlab', repository: 'a/b/c', branch: 'main' }],
+  ['svn:octo/site', undefined],
+  ['octo/site', undefined],
+  ['github:', undefined],
+])('the workflow %j in one line', (text, workflow) => {
+  expect(workflowOfWords(text)).toEqual(workflow)
+  if (workflow) expect(workflowInWords(workflowOfWords(text)!)).toBe(text.trim())
+})

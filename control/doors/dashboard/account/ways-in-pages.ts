@@ -7,7 +7,14 @@ import type { Handlers } from '../frame/handlers.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { nameOf } from '../parts/words.ts'
 import { accountPage, appOf } from './account-view.ts'
-import { enrolBody, generatorBody, proveBody, recoveryCodesBody, waysInBody } from './ways-in-view.ts'
+import {
+  enrolBody,
+  generatorBody,
+  proveBody,
+  recoveryBegunBody,
+  recoveryCodesBody,
+  waysInBody,
+} from './ways-in-view.ts'
 
 const HOME = '/account/ways-in'
 const TOTP = '/account/totp'
@@ -40,11 +47,29 @@ export function waysInRoutes(services: DashboardServices, handlers: Handlers): R
       return seeOther(`${HOME}?done=revoked`)
     }),
     ...generatorRoutes(services, handlers),
-    page(PROVE, ({ request, viewer }) => accountPage('/ways-in', proveBody(viewer, request.query.get('next') ?? HOME))),
+    ...proofRoutes(services, handlers),
+  ]
+}
+
+function proofRoutes(
+  { factors, passkeys }: DashboardServices,
+  { accountPage: page, accountForm: form }: Handlers,
+): Route[] {
+  return [
+    page(PROVE, async ({ request, viewer, actor }) => {
+      const { hasGenerator } = await factors.stateOf(actor.userId)
+      const hasPasskeys = (await passkeys.list(actor.userId)).length > 0
+      const next = safeNext(request.query.get('next') ?? undefined, HOME)
+      const body = proveBody(viewer, { next, hasGenerator, hasPasskeys })
+      return accountPage('/ways-in', body, { scripts: ['passkeys'] })
+    }),
     form(PROVE, { on: PROVE, keeps: ['next'], verified: false, names: CODE }, async ({ actor, form: sent }) => {
       await factors.prove(actor, sent.get('code') ?? '')
       return seeOther(safeNext(sent.get('next'), HOME))
     }),
+    form(`${PROVE}/lost`, { on: PROVE, verified: false }, async ({ actor }) =>
+      accountPage('/ways-in', recoveryBegunBody((await factors.requestRecovery(actor)).dueAt)),
+    ),
   ]
 }
 

@@ -29,7 +29,7 @@ export function waysInBody(viewer: AccountViewer, view: WaysIn): Html {
       Everything that opens your account, when it was last used, and how to close it. What you do not recognise, end, and
       <a href="/account">change your password</a>.
     </p>
-    ${factorCard(viewer, view.factors)}
+    ${factorCard(viewer, view.factors, view.passkeys.length > 0)}
     ${passkeyCard(viewer, view)}
     ${sessionCard(viewer, view)}
     ${tokenCard(view)}
@@ -37,7 +37,7 @@ export function waysInBody(viewer: AccountViewer, view: WaysIn): Html {
   `
 }
 
-function factorCard(viewer: Viewer, factors: FactorState): Html {
+function factorCard(viewer: Viewer, factors: FactorState, hasPasskeys: boolean): Html {
   return html`
     <section class="card" aria-labelledby="factor-title">
       <div class="head">
@@ -45,7 +45,7 @@ function factorCard(viewer: Viewer, factors: FactorState): Html {
         ${
           factors.hasGenerator
             ? html`<span class="tag good">Second factor on</span>`
-            : html`<span class="tag warn">Password only</span>`
+            : html`<span class="tag ${hasPasskeys ? '' : 'warn'}">${hasPasskeys ? 'Password or passkey' : 'Password only'}</span>`
         }
       </div>
       ${
@@ -86,7 +86,10 @@ function passkeyCard(viewer: Viewer, { passkeys, now }: WaysIn): Html {
   return html`
     <section class="card" aria-labelledby="passkeys-title">
       <h2 id="passkeys-title">Passkeys</h2>
-      <p class="soft">Sign in with your phone, your laptop or a key, without a password.</p>
+      <p class="soft">
+        Sign in with your phone, your laptop or a key, without a password. It counts as a second factor where an
+        organisation asks for one.
+      </p>
       ${
         passkeys.length > 0 &&
         html`
@@ -297,16 +300,64 @@ export function recoveryCodesBody(codes: readonly string[]): Html {
 }
 
 /** Before what cannot be undone: `next` is where the person was. */
-export function proveBody(viewer: Viewer, next: string): Html {
+export function proveBody(
+  viewer: Viewer,
+  { next, hasGenerator, hasPasskeys }: { next: string; hasGenerator: boolean; hasPasskeys: boolean },
+): Html {
+  return html`
+    <section class="card" aria-labelledby="prove-title">
+      <h2 id="prove-title">Prove that it is you</h2>
+      <p>What you are about to do reaches far. Show your second factor: that is enough for the next ten minutes.</p>
+      ${hasPasskeys && passkeyProof(viewer, next, hasGenerator)}
+      ${(hasGenerator || !hasPasskeys) && codeProof(viewer, next)}
+    </section>
+  `
+}
+
+function passkeyProof(viewer: Viewer, next: string, hasGenerator: boolean): Html {
+  return html`
+    <form class="form" data-passkey="prove" data-next="${next}">
+      <div><button class="button primary" disabled>Use a passkey</button></div>
+      <p role="status" class="small"></p>
+    </form>
+    ${!hasGenerator && html`<noscript><p class="notice">Showing a passkey needs JavaScript.</p></noscript>`}
+    ${
+      !hasGenerator &&
+      html`
+        <details>
+          <summary>All passkeys are lost?</summary>
+          <p>
+            Ask for their removal. We write to your mailbox, where it can be stopped; a day from now, sign in with your
+            password again, and they are gone.
+          </p>
+          ${button(viewer, '/account/prove/lost', 'Remove my passkeys in a day', 'danger')}
+        </details>
+      `
+    }
+  `
+}
+
+function codeProof(viewer: Viewer, next: string): Html {
   const form = formAt(viewer, '/account/prove')
   return html`
-    <form class="card" method="post" action="${form.action}">
-      <h2>Prove that it is you</h2>
+    <form class="form" method="post" action="${form.action}">
       ${form.start}
       <input type="hidden" name="next" value="${next}">
-      <p>What you are about to do reaches far. A code of your generator is enough for the next ten minutes.</p>
       ${codeField(form)}
       <div><button class="button primary">Go on</button></div>
     </form>
+  `
+}
+
+export function recoveryBegunBody(dueAt: Date): Html {
+  return html`
+    <section class="card" aria-labelledby="lost-title">
+      <h2 id="lost-title">Your passkeys go in a day</h2>
+      <p>
+        From ${dueAt.toUTCString()} on, sign in with your password alone. The mail that we sent stops it, and so does a
+        passkey.
+      </p>
+      <p><a class="button" href="/account/ways-in">Back</a></p>
+    </section>
   `
 }

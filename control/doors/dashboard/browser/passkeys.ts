@@ -14,6 +14,7 @@ async function post(path: string, body: unknown): Promise<unknown> {
     headers: { 'content-type': 'application/json', accept: 'application/json' },
     body: JSON.stringify(body),
   })
+  if (reply.status === 204) return undefined
   const answer = (await reply.json()) as { detail?: string; prove?: string }
   if (answer.prove !== undefined && reply.status === 403)
     location.assign(`${answer.prove}?next=${encodeURIComponent(location.pathname)}`)
@@ -63,8 +64,18 @@ function carriedForm(): HTMLFormElement | undefined {
   return form
 }
 
+/** Before what reaches far: the session stays, and has shown who holds it. */
+async function prove(api: PasskeyClass, form: HTMLFormElement): Promise<void> {
+  const publicKey = api.parseRequestOptionsFromJSON(await post('/api/v1/signin/passkey/options', {}))
+  const credential = await navigator.credentials.get({ publicKey })
+  await post('/api/v1/passkeys/proof', { credential })
+  location.assign(form.dataset['next'] ?? '/account/ways-in')
+}
+
+const ACTS: Readonly<Record<string, typeof add>> = { add, prove, 'sign-in': signIn }
+
 function enable(api: PasskeyClass, form: HTMLFormElement): void {
-  const act = form.dataset['passkey'] === 'add' ? add : signIn
+  const act = ACTS[form.dataset['passkey'] ?? ''] ?? signIn
   const said = form.querySelector('[role="status"]')
   for (const button of form.querySelectorAll('button')) button.disabled = false
   form.addEventListener('submit', (event) => {

@@ -185,7 +185,10 @@ function publishRoutes(services: DashboardServices, handlers: Handlers): Route[]
       )
       return json(200, looked ? { problem: problemText(looked.refusal), others: looked.others } : {})
     }),
-    handlers.accountPage('/sites/new', ({ viewer }) => newSitePage(viewer, { sitesDomain: config.sitesDomain })),
+    handlers.accountPage('/sites/new', async ({ viewer, actor }) => {
+      const acting = (await services.organisations.list(actor)).find(({ id }) => id === actor.orgId)
+      return newSitePage(viewer, { sitesDomain: config.sitesDomain, policy: acting?.visibilityPolicy ?? 'open' })
+    }),
     publishForm('/sites/new', { on: '/sites/new' }, own.publishNew),
     handlers.accountPage('/sites/:id', (asked) => showSite(asked)),
     publishForm('/sites/:id/publish', { on: '/sites/:id' }, (asked, fields) =>

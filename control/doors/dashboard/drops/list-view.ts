@@ -3,6 +3,8 @@ import { SLUG_RULE } from '../../../../shared/http/hosts.ts'
 import { MAX_NAME_CHARS, MAX_SLUG_CHARS } from '../../../../shared/contracts/limits.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import type { ApiSite } from '../../../drops/sites/schemas.ts'
+import { defaultMode } from '../../../drops/viewers/access.ts'
+import type { VisibilityPolicy } from '../../../people/organisations/rules.ts'
 import { csrfField, uploadAddress, type AccountViewer, type Page } from '../frame/layout.ts'
 import { sparkline } from '../parts/charts.ts'
 import { ALLOW_SECRETS } from '../publish/received.ts'
@@ -187,7 +189,10 @@ function emptyState(): Html {
   `
 }
 
-export function newSitePage(viewer: AccountViewer, { sitesDomain }: { sitesDomain: string }): Page {
+export function newSitePage(
+  viewer: AccountViewer,
+  { sitesDomain, policy }: { sitesDomain: string; policy: VisibilityPolicy },
+): Page {
   const form = formAt(viewer, '/sites/new')
   return {
     title: 'New drop',
@@ -220,10 +225,34 @@ export function newSitePage(viewer: AccountViewer, { sitesDomain }: { sitesDomai
             hint: 'Only you see it. Empty: the title of the page.',
           })}
         </div>
-        ${publishFields(form)}
+        ${publishFields(form, { extra: audienceFields(form, policy) })}
       </form>
     `,
   }
+}
+
+/** Who may see a new drop: what the organisation has as usual is chosen, and what it forbids is not there. */
+function audienceFields(form: PageForm, policy: VisibilityPolicy): Html {
+  const everyone = ['public', 'Everyone who has the address'] as const
+  const named = ['viewers', 'Only members and people I name'] as const
+  return html`
+    <div class="row">
+      ${form.select({
+        name: 'access_mode',
+        label: 'Who may see it',
+        value: defaultMode(policy),
+        options: policy === 'no_public' ? [named] : [everyone, named],
+        hint: policy === 'no_public' ? 'Your organisation has no public drops.' : 'It can be changed at any time.',
+      })}
+      ${form.text({
+        name: 'viewers',
+        label: 'People',
+        placeholder: 'ada@example.com, @example.org',
+        verbatim: true,
+        hint: 'For a private drop: addresses and domains, with commas between them. They get a mail and need no account.',
+      })}
+    </div>
+  `
 }
 
 /** What is live, in the paste box. */

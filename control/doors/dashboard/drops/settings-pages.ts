@@ -89,7 +89,10 @@ export function siteSettingsRoutes(
       '/sites/:id/publishers',
       { on: '/sites/:id/settings', verified: true },
       async ({ actor, params, form }) => {
-        await publishers.add(actor, params.id, parse(workflowSchema, filledFields(form)))
+        await publishers.add(actor, params.id, {
+          ...parse(workflowSchema, filledFields(form)),
+          pull_requests: form.has('pull_requests'),
+        })
         return seeOther(`/sites/${params.id}/settings?done=workflow-trusted`)
       },
     ),

@@ -301,6 +301,12 @@ function workflowsCard(viewer: Viewer, siteId: string, { publishers, now }: Site
             ${form.text({ name: 'branch', label: 'Branch', placeholder: 'main', verbatim: true, hint: 'Any, when empty.' })}
             ${form.text({ name: 'environment', label: 'Environment', verbatim: true, hint: 'Any, when empty.' })}
           </div>
+          ${form.check({
+            name: 'pull_requests',
+            checked: false,
+            label: 'Pull requests may publish to previews',
+            hint: 'Each, also from a fork, to a preview of its own such as pr-12, and to nothing else. Anyone can propose a change.',
+          })}
           <div><button class="button primary">Trust this workflow</button></div>
         </form>
       </details>
@@ -319,7 +325,7 @@ function publisherList(viewer: Viewer, siteId: string, publishers: readonly Publ
               <p class="small soft">
                 ${publisher.provider}${[publisher.workflow, publisher.branch, publisher.environment]
                   .filter((part) => part !== null)
-                  .map((part) => ` · ${part}`)} ·
+                  .map((part) => ` · ${part}`)}${publisher.pullRequests && ' · pull requests to previews'} ·
                 ${publisher.lastUsedAt === null ? 'not used yet' : html`used ${timeAgo(publisher.lastUsedAt, now)}`}
               </p>
             </div>

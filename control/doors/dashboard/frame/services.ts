@@ -67,7 +67,15 @@ export interface DashboardServices {
   readonly accounts: Accounts
   readonly factors: Pick<
     Factors,
-    'stateOf' | 'begin' | 'begun' | 'confirm' | 'renewRecoveryCodes' | 'remove' | 'prove' | 'cancelRecovery'
+    | 'stateOf'
+    | 'begin'
+    | 'begun'
+    | 'confirm'
+    | 'renewRecoveryCodes'
+    | 'remove'
+    | 'prove'
+    | 'requestRecovery'
+    | 'cancelRecovery'
   >
   readonly passkeys: Pick<Passkeys, 'list' | 'remove'>
   readonly publishers: Pick<Publishers, 'add' | 'list' | 'remove'>

@@ -8,6 +8,9 @@ import type { AccountRequest } from '../frame/callers.ts'
 import type { Handlers } from '../frame/handlers.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import type { PreparedVersion } from '../../../drops/publishing/contract.ts'
+import type { Actor } from '../../../ground/actor.ts'
+import { accessOfForm, type AccessInput } from '../../../drops/viewers/access.ts'
+import type { WantedSite } from '../../../drops/sites/settings/reservation.ts'
 import { receivePublishForm } from './received.ts'
 
 /** Each returns where the result is shown, and fills in the fields of the form as they arrive. */
@@ -33,6 +36,14 @@ export function createOwnPublishing(
     })
   }
 
+  /** The address alone. Whoever is named is invited when there is something to see. */
+  async function reserve(actor: Actor, wanted: WantedSite, { access_mode, viewers }: AccessInput): Promise<string> {
+    if (viewers !== undefined)
+      throw errors.invalidRequest('viewers: choose files, or paste some text first; people are invited to see it.')
+    const isPrivate = access_mode === undefined ? undefined : access_mode === 'viewers'
+    return (await sites.create(actor, { ...wanted, isPrivate })).value.id
+  }
+
   return {
     async publishNew(asked, fields) {
       const { actor } = asked
@@ -40,8 +51,9 @@ export function createOwnPublishing(
       const slug = (fields.get('slug') ?? '').trim()
       const name = (fields.get('name') ?? '').trim()
       const wanted = { ...(slug === '' ? {} : { slug }), ...(name === '' ? {} : { name }) }
-      if (!prepared) return `/sites/${(await sites.create(actor, wanted)).value.id}`
-      const { value } = await versions.publishNew(actor, wanted, prepared, {})
+      const access = audienceOf(fields)
+      if (!prepared) return `/sites/${await reserve(actor, wanted, access)}`
+      const { value } = await versions.publishNew(actor, wanted, prepared, { access })
       return `/sites/${value.siteId}?done=published`
     },
 
@@ -61,6 +73,12 @@ export function createOwnPublishing(
       return `/sites/${siteId}?done=published${before === null ? '' : `&before=${before}`}`
     },
   }
+}
+
+/** Who may see a new drop; what the form leaves out is as the organisation has it. */
+function audienceOf(fields: URLSearchParams): AccessInput {
+  const said = ['access_mode', 'viewers'].map((name) => [name, (fields.get(name) ?? '').trim()] as const)
+  return accessOfForm(new Map(said))
 }
 
 /** The version that the publisher had before their eyes. */

@@ -1,7 +1,7 @@
 /** Named previews: versions that are published without going live, each at an address of its name. */
 import type { Clock } from '../../../../shared/running/clock.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
-import type { Actor } from '../../../ground/actor.ts'
+import { requirePreview, type Actor } from '../../../ground/actor.ts'
 import type { Pool, Sql } from '../../../ground/database/sql.ts'
 import { changeRoutes, type RoutingTransaction } from '../../../ground/routing/changes.ts'
 import type { Routing } from '../../../ground/routing/routing.ts'
@@ -61,14 +61,15 @@ export function createPreviews({
 
     async promote(actor, siteId, name) {
       await sites.requireOwn(sql, actor, siteId)
-      return versions.promote(actor, siteId, (await requirePreview(sql, siteId, name)).version_id)
+      return versions.promote(actor, siteId, (await requireNamed(sql, siteId, name)).version_id)
     },
 
     async remove(actor, siteId, name) {
+      requirePreview(actor, name)
       const { changes } = await changeRoutes(sql, async (tx) => {
         await sites.lockOwn(tx, actor, siteId)
         const now = new Date(clock.now())
-        await queries.deletePreview(tx, await requirePreview(tx, siteId, name), now)
+        await queries.deletePreview(tx, await requireNamed(tx, siteId, name), now)
         await joinPreview(tx, siteId, name)
         await refreshRoutes(tx, siteId)
         await recordAudit(tx, {
@@ -96,7 +97,7 @@ export function createPreviews({
   }
 }
 
-async function requirePreview(sql: Sql, siteId: string, name: string): Promise<queries.PreviewRow> {
+async function requireNamed(sql: Sql, siteId: string, name: string): Promise<queries.PreviewRow> {
   const preview = await queries.findPreview(sql, siteId, name)
   if (!preview) throw errors.notFound('preview')
   return preview

@@ -38,6 +38,7 @@ export function namedPreviewRoutes({ apiRoute, previews }: { apiRoute: ApiRouteF
       path: `${root}/:name`,
       access: 'verified',
       needs: 'publish',
+      isOfPreview: true,
       tag,
       summary: 'Remove a named preview',
       status: 204,

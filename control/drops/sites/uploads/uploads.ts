@@ -19,7 +19,7 @@ import { plans, type PlanName } from '../../../ground/terms/plans.ts'
 import { unservedKindOf, uploadKindOf } from '../../../../shared/content/upload-kind.ts'
 import type { BlobStore } from '../../../../shared/blobs/blob-store.ts'
 import type { Manifest } from '../../../../shared/contracts/manifest.ts'
-import type { Actor } from '../../../ground/actor.ts'
+import { requirePreview, type Actor } from '../../../ground/actor.ts'
 import { transaction, type Pool } from '../../../ground/database/sql.ts'
 import type { Publishing } from '../../publishing/contract.ts'
 import { createBoundedWork } from '../../../../shared/running/turns.ts'
@@ -162,6 +162,7 @@ function createUploadStart({
     async start(actor, siteId, wanted) {
       const site = await sites.requireOwn(sql, actor, siteId)
       versions.requirePublishable(site)
+      requirePreview(actor, wanted.preview)
       requireUploadable(wanted.files, site.plan)
       const access = wantedAccess(wanted, clock.now()) ?? {}
       requireAccess(site, { wanted: access, hasPassword: false })

@@ -5,7 +5,7 @@
 import { recordAudit } from '../../../people/audit/audit.ts'
 import type { Clock } from '../../../../shared/running/clock.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
-import { suffices, type Actor, type WorkflowRun } from '../../../ground/actor.ts'
+import { requirePreview, suffices, type Actor, type WorkflowRun } from '../../../ground/actor.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
 import type { Pool, Sql } from '../../../ground/database/sql.ts'
 import { changeRoutes } from '../../../ground/routing/changes.ts'
@@ -108,22 +108,25 @@ export function createPublishVersions(deps: PublishVersionsDependencies): Publis
     options: PublishOptions,
     alongside?: Alongside,
   ): Promise<Propagated<Published>> {
+    requirePreview(actor, options.preview)
+    const before = await peek()
+    if (before) requireMaySay(actor, before, options)
     const password =
-      options.password === undefined ? undefined : await wantedPassword(actor, peek, options.password, options)
-    const placed = await placedIn(deps, await peek(), prepared.manifestHash, options)
+      options.password === undefined ? undefined : await wantedPassword(actor, before, options.password, options)
+    const placed = await placedIn(deps, before, prepared.manifestHash, options)
     const { value: published, changes } = await changeRoutes(sql, async (tx) => {
       const { site, created } = await find(tx)
       requirePublishable(site, clock.now())
       await alongside?.work(tx)
-      if (password !== undefined) await protect(tx, actor, site, password, new Date(clock.now()))
       requireMaySay(actor, site, options)
+      if (password !== undefined) await protect(tx, actor, site, password, new Date(clock.now()))
       const change = { wanted: accessFor(site, options, clock.now()), hasPassword: password !== undefined }
       const sharing = sharingBy(actor, site, new Date(clock.now()), deps)
       const { fields, guestLink } = await writeAccess(tx, site, change, sharing)
       if (fields.length > 0) await recordChange(tx, actor, site, fields, sharing.now)
       const { by, source } = originOf(actor)
       const committed = await commit(tx, site, prepared, by, { ...options, source })
-      const { version: made, addedBytes, before } = committed
+      const { version: made, addedBytes } = committed
       const version = guestLink === undefined ? made : { ...made, guest_link: guestLink }
       if (addedBytes > 0) await requireStorage(tx, { orgId: actor.orgId, plan: site.plan, now: new Date(clock.now()) })
       await recordAudit(tx, {
@@ -145,11 +148,12 @@ export function createPublishVersions(deps: PublishVersionsDependencies): Publis
         version: { id: version.version_id, number: version.version_number },
         now: new Date(clock.now()),
       })
-      return { siteId: site.id, card: site.card, version, created, before, resolved }
+      return { siteId: site.id, card: site.card, version, created, before: committed.before, resolved }
     })
-    const { siteId, card, version, created, before, resolved } = published
+    const { siteId, card, version, created, resolved } = published
     const value = { siteId, version, created }
-    const done = await propagate({ value, changes }, { siteId, versionId: version.version_id, before }, async (tx) => {
+    const replaced = { siteId, versionId: version.version_id, before: published.before }
+    const done = await propagate({ value, changes }, replaced, async (tx) => {
       await queries.dropVersion(tx, version.version_id, new Date(clock.now()))
       await reopenThreads(tx, siteId, resolved)
       await alongside?.undo(tx)
@@ -268,8 +272,10 @@ function placeOfSlug(
       const present = wanted.slug === undefined ? undefined : await queries.lockOwnSlug(tx, actor.orgId, wanted.slug)
       if (present === undefined) return { site: await sites.add(tx, actor, wanted), created: true }
       const site = await sites.requireOwn(tx, actor, present)
-      if (wanted.name !== undefined && wanted.name !== site.name)
+      if (wanted.name !== undefined && wanted.name !== site.name) {
+        requireMaySay(actor, site, { name: wanted.name })
         await rename(tx, actor, site, wanted.name, new Date(clock.now()))
+      }
       return { site, created: false }
     },
   }
@@ -292,18 +298,30 @@ export async function findBySlug(
 
 async function wantedPassword(
   actor: Actor,
-  peek: PublishPlace['peek'],
+  site: SiteFacts | undefined,
   password: string,
   { access = {} }: PublishOptions,
 ): Promise<WantedPassword> {
-  const site = await peek()
   if (site) requireAccess(site, { wanted: { mode: access.access_mode }, hasPassword: true })
   return preparePassword(site?.plan ?? actor.plan, site, password)
 }
 
-/** What is good for publishing alone says who may see a drop when it is first published, and not afterwards. */
-function requireMaySay(actor: Actor, site: SiteFacts, { access }: PublishOptions): void {
-  const says = access !== undefined && Object.values(access).some((value) => value !== undefined)
+/** What a publish says of the drop itself, beside its content. */
+type SaidOfDrop = Pick<PublishOptions, 'password' | 'access' | 'resolves'> & { readonly name?: string | undefined }
+
+/**
+ * The name of a drop, its password and who may see it are part of its first publish. Afterwards they are management, by
+ * whichever way a publish says them: a credential that is good for publishing alone leaves them as they are. One for a
+ * preview says nothing of the drop at all, nor of what people said about it.
+ */
+function requireMaySay(
+  actor: Actor,
+  site: SiteFacts,
+  { name, password, access = {}, resolves = [] }: SaidOfDrop,
+): void {
+  const says = [name, password, ...Object.values(access)].some((value) => value !== undefined)
+  const isOfPreview = actor.reach.preview !== undefined
+  if (isOfPreview && (says || resolves.length > 0)) throw errors.insufficientScope('manage', actor.reach.scope)
   if (says && site.next_version_number > 1 && !suffices(actor, 'manage'))
     throw errors.insufficientScope('manage', actor.reach.scope)
 }

@@ -18,6 +18,8 @@ export interface OperationSpec {
   readonly access: Access
   /** What it takes of the credential: checked before the body is read. */
   readonly needs: CredentialNeed
+  /** A part of publishing to a named preview: credentials for one preview may call it. */
+  readonly isOfPreview?: boolean
   readonly summary: string
   readonly tag: string
   /** JSON. */
