@@ -42,7 +42,7 @@ export interface DropViewer {
 }
 
 /** A workflow that a drop trusts. */
-export interface Publisher {
+export interface DropPublisher {
   readonly id: string
   readonly provider: string
   readonly repository: string

@@ -102,7 +102,7 @@ test('a new drop is published for members and named people alone, without script
     await page.getByRole('button', { name: 'Publish', exact: true }).click()
   }
   await publish('Everyone who has the address', guest)
-  await page.getByText('only a drop with access_mode "viewers" has them').waitFor()
+  await page.getByText('or name no one here').waitFor()
   for (const width of [360, 1280]) {
     await page.setViewportSize({ width, height: 800 })
     expect(await page.locator('body').evaluate((body) => body.scrollWidth)).toBeLessThanOrEqual(width)

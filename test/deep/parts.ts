@@ -71,7 +71,13 @@ export const PARTS: readonly Part[] = [
     name: 'growth',
     what: 'how processor time grows with what strangers send',
     minutes: 6,
-    command: vitest('test/deep/account-timing', 'test/deep/fuzz', 'test/deep/growth', 'test/deep/pasted-text'),
+    command: vitest(
+      'test/deep/account-timing',
+      'test/deep/viewer-timing',
+      'test/deep/fuzz',
+      'test/deep/growth',
+      'test/deep/pasted-text',
+    ),
   },
   {
     name: 'sites',

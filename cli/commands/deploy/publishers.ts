@@ -3,7 +3,7 @@ import { chosenDrop, confirmed } from '../../content/chosen-drop.ts'
 import { sitePath, type ApiClient } from '../../service/api-client.ts'
 import { dropOption, yesOption, type Arguments, type Command, type Context } from '../../terminal/command.ts'
 import { CliError, exitCodes, usageError } from '../../terminal/failure.ts'
-import type { Publisher, Site } from '../../terminal/json-output.ts'
+import type { DropPublisher, Site } from '../../terminal/json-output.ts'
 import { formatTime, plain, table } from '../../terminal/terminal.ts'
 import { unknownWord } from '../../terminal/unknown-word.ts'
 
@@ -47,7 +47,7 @@ export const publishers: Command = {
 }
 
 const rootOf = (site: Site): string => `${sitePath(site.id)}/publishers`
-const listOf = (api: ApiClient, site: Site): Promise<Publisher[]> => api.call<Publisher[]>('GET', rootOf(site))
+const listOf = (api: ApiClient, site: Site): Promise<DropPublisher[]> => api.call<DropPublisher[]>('GET', rootOf(site))
 
 async function list({ api, terminal }: Context, site: Site): Promise<void> {
   const all = await listOf(api, site)
@@ -74,7 +74,7 @@ async function add({ api, terminal }: Context, args: Arguments, site: Site, repo
     ...Object.fromEntries(given.filter(([, value]) => value !== undefined)),
     ...(args.flag('pull-requests') ? { pull_requests: true } : {}),
   }
-  const added = await api.call<Publisher>('POST', rootOf(site), { json })
+  const added = await api.call<DropPublisher>('POST', rootOf(site), { json })
   terminal.print(`${plain(added.repository)} may publish ${site.slug} from its workflows, without a token.`)
   terminal.data(added)
 }

@@ -60,35 +60,9 @@ export function createPasskeys({ sql, clock, baseUrl, serviceName }: PasskeysDep
     await queries.insertChallenge(sql, { challenge, userId, expiresAt: new Date(clock.now() + CHALLENGE_MS) })
   }
 
+  const userOf = createRecognition({ sql, clock, baseUrl })
   /** Each is good for one answer, by whom it was given to. */
   const take = (userId: string | null) => (challenge: string) => queries.takeChallenge(sql, challenge, userId, now())
-
-  async function userOf(credential: unknown): Promise<string> {
-    const response = credential as AuthenticationResponseJSON
-    const passkey = typeof response?.id === 'string' ? await queries.findPasskey(sql, response.id) : undefined
-    if (!passkey) throw errors.wrongCredentials('This passkey opens no account here.')
-    const { id, publicKey, counter, userId } = passkey
-    // A counter that does not grow is that of a copy: the library refuses it.
-    const verified = await verifyAuthenticationResponse({
-      response,
-      expectedChallenge: take(null),
-      expectedOrigin: baseUrl,
-      expectedRPID: rpID,
-      credential: { id, publicKey: new Uint8Array(publicKey), counter },
-    }).catch(() => undefined)
-    const isGood =
-      verified?.verified === true &&
-      (await queries.usePasskey(sql, {
-        id,
-        before: counter,
-        counter: verified.authenticationInfo.newCounter,
-        now: now(),
-      }))
-    if (!isGood) throw errors.wrongCredentials('This passkey opens no account here.')
-    // Who has the passkey has not lost everything.
-    await deleteRecovery(sql, userId)
-    return userId
-  }
 
   return {
     async creationOptions(actor) {
@@ -179,5 +153,41 @@ export function createPasskeys({ sql, clock, baseUrl, serviceName }: PasskeysDep
     },
 
     sweep: () => queries.deleteOldChallenges(sql, now()),
+  }
+}
+
+/** Knows people by the answers of their passkeys. */
+function createRecognition({
+  sql,
+  clock,
+  baseUrl,
+}: Pick<PasskeysDependencies, 'sql' | 'clock' | 'baseUrl'>): Passkeys['userOf'] {
+  const rpID = new URL(baseUrl).hostname
+  const now = (): Date => new Date(clock.now())
+  return async (credential) => {
+    const response = credential as AuthenticationResponseJSON
+    const passkey = typeof response?.id === 'string' ? await queries.findPasskey(sql, response.id) : undefined
+    if (!passkey) throw errors.wrongCredentials('This passkey opens no account here.')
+    const { id, publicKey, counter, userId } = passkey
+    // A counter that does not grow is that of a copy: the library refuses it.
+    const verified = await verifyAuthenticationResponse({
+      response,
+      expectedChallenge: (challenge) => queries.takeChallenge(sql, challenge, null, now()),
+      expectedOrigin: baseUrl,
+      expectedRPID: rpID,
+      credential: { id, publicKey: new Uint8Array(publicKey), counter },
+    }).catch(() => undefined)
+    const isGood =
+      verified?.verified === true &&
+      (await queries.usePasskey(sql, {
+        id,
+        before: counter,
+        counter: verified.authenticationInfo.newCounter,
+        now: now(),
+      }))
+    if (!isGood) throw errors.wrongCredentials('This passkey opens no account here.')
+    // Who has the passkey has not lost everything.
+    await deleteRecovery(sql, userId)
+    return userId
   }
 }

@@ -78,7 +78,10 @@ export function createOwnPublishing(
 /** Who may see a new drop; what the form leaves out is as the organisation has it. */
 function audienceOf(fields: URLSearchParams): AccessInput {
   const said = ['access_mode', 'viewers'].map((name) => [name, (fields.get(name) ?? '').trim()] as const)
-  return accessOfForm(new Map(said))
+  const given = new Map(said)
+  if (given.get('access_mode') === 'public' && given.get('viewers') !== '')
+    throw errors.invalidRequest('viewers: choose “Only members and people I name”, or name no one here.')
+  return accessOfForm(given)
 }
 
 /** The version that the publisher had before their eyes. */

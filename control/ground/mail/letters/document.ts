@@ -47,7 +47,7 @@ export function mailDocument(mail: MailDocument, { name, palette }: Look): strin
 <table role="presentation" width="100%" cellpadding="0" cellspacing="0"><tr><td align="center" style="padding:32px 16px">
 <table role="presentation" class="dw-card" width="100%" cellpadding="0" cellspacing="0" style="max-width:520px;background:#ffffff;border:1px solid #d8e2df;border-radius:16px"><tr><td style="padding:32px;${FONT}">
 <p class="dw-name" style="margin:0 0 24px;font-weight:700;color:${accent}">${name}</p>
-<h1 style="margin:0 0 16px;font-size:22px;line-height:1.25">${mail.heading}</h1>
+<h1 style="margin:0 0 16px;font-size:22px;line-height:1.25;overflow-wrap:anywhere">${mail.heading}</h1>
 ${first && paragraphBlock(first)}
 ${mail.items?.map((item) => itemBlock(item, accent))}
 ${others.map(paragraphBlock)}
@@ -61,7 +61,7 @@ ${mail.action && actionBlock(mail.action, accent)}
 }
 
 function paragraphBlock(paragraph: Content): Content {
-  return html`<p style="margin:0 0 16px">${paragraph}</p>`
+  return html`<p style="margin:0 0 16px;overflow-wrap:anywhere">${paragraph}</p>`
 }
 
 function itemBlock({ name, url, note }: MailItem, accent: string): Content {
