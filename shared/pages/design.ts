@@ -55,7 +55,7 @@ export const controlsCss = `
 .button.quiet{border-color:transparent;background:transparent;color:var(--accent)}.button.quiet:hover{background:var(--accent-soft)}
 .button.small{min-height:2.25rem;padding:.25rem .75rem;font-size:var(--text-s)}
 .button[disabled]{opacity:.55;cursor:not-allowed}
-.field{display:grid;gap:.375rem}
+.field{display:grid;grid-template-columns:minmax(0,1fr);gap:.375rem}
 .field>label,.field>.label{font-weight:560}
 .hint{color:var(--ink-soft);font-size:var(--text-s)}
 .input{width:100%;min-height:2.75rem;padding:.5rem .75rem;border:1px solid var(--line-strong);border-radius:var(--radius-m);background:var(--surface)}

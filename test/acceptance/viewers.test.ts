@@ -391,6 +391,27 @@ test('an assistant publishes privately, invites, and reads its page back in two 
   expect((await stack.visit(slug)).status).toBe(200)
 })
 
+test('an assistant does not take the only lock away before the person has agreed', async () => {
+  const client = await connectWithToken(stack, owner.token, 'modern')
+  const slug = `plan-lock-${process.pid}`
+  const set = async (settings: object): Promise<unknown> => {
+    const { isError, content } = await client.callTool({
+      name: 'service_settings',
+      arguments: { id: slug, ...settings },
+    })
+    return isError ? JSON.stringify(content) : 'changed'
+  }
+  const made = { slug, content: `<p>${SECRET}</p>`, password: 'open sesame' }
+  expect((await client.callTool({ name: 'service_publish', arguments: made })).isError).toBeFalsy()
+  expect(await set({ password: '' })).toContain('not_confirmed')
+  expect((await stack.visit(slug)).status).toBe(401)
+  expect(await set({ access_mode: 'viewers', password: '' })).toBe('changed')
+  expect((await stack.visit(slug)).status).toBe(401)
+  expect(await set({ password: 'open sesame' })).toBe('changed')
+  expect(await set({ password: '', confirm: true })).toBe('changed')
+  expect((await stack.visit(slug)).status).toBe(200)
+})
+
 test('a member of the organisation is a viewer, until they leave', async () => {
   const team = await stack.createAccount('business')
   const member = await stack.createAccount('free')

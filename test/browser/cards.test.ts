@@ -25,7 +25,7 @@ test('an owner switches it on, and the list and the gallery show it, on a phone 
   const drop = await stack.publish(account, `<!doctype html><title>${title}</title><h1>Notes</h1>`)
   await stack.publish(account, '<!doctype html><title>Without</title><h1>Without</h1>')
   await visitor.goto(`/sites/${drop.id}/settings`)
-  await page.getByLabel('Draw a picture for where its address is shared').check()
+  await page.getByLabel('Draw a picture for shared links').check()
   await page.getByLabel('Show it in the public gallery').check()
   await page
     .locator('form', { has: page.getByLabel('Single-page app') })
@@ -33,7 +33,7 @@ test('an owner switches it on, and the list and the gallery show it, on a phone 
     .first()
     .click()
   await page.waitForURL(/done=saved/)
-  expect(await page.getByLabel('Draw a picture for where its address is shared').isChecked()).toBe(true)
+  expect(await page.getByLabel('Draw a picture for shared links').isChecked()).toBe(true)
 
   await page.setViewportSize({ width: 360, height: 740 })
   for (const [path, name] of [

@@ -98,7 +98,7 @@ export const TASKS: readonly Task[] = [
     async run({ call, check, visit, given }) {
       const slug = await given(SITE)
       await call('service_settings', { id: slug, password: 'open sesame' })
-      const { facts } = await call('service_settings', { id: slug, password: '', gallery: true })
+      const { facts } = await call('service_settings', { id: slug, password: '', confirm: true, gallery: true })
       check((await visit(slug)).status === 200, 'it is still locked')
       check(facts.gallery === true && facts.password === undefined, 'it is not in the gallery')
     },

@@ -31,7 +31,7 @@ const cursor = z.string().optional().describe('next of the page before')
 const list = defineTool({
   name: 'service_list',
   title: 'List',
-  description: 'List your drops.',
+  description: 'List your own drops.',
   needs: 'read',
   hints: 'reads',
   input: { cursor },
@@ -178,7 +178,7 @@ export const sharingFields = {
 const settings = defineTool({
   name: 'service_settings',
   title: 'Settings',
-  description: 'Change settings of a drop; others stay.',
+  description: 'Change settings of a drop.',
   needs: 'manage',
   hints: 'publishes',
   input: {
@@ -213,10 +213,8 @@ const settings = defineTool({
     const isSaid = isChanged || isShared || staysLive !== undefined || publishers !== undefined
     if (!isSaid) throw errors.invalidRequest('Send at least one setting.')
     const siteId = await services.sites.findId(actor, name)
-    const question =
-      patch.access_mode === 'public'
-        ? askBeforeOpening(await services.sites.get(actor, siteId), call, confirm)
-        : undefined
+    const drop = await services.sites.get(actor, siteId)
+    const question = opens(patch, drop) ? askBeforeOpening(drop, call, confirm) : undefined
     if (question) return question
     if (staysLive !== undefined) await choose(siteId, staysLive, actor, services.sites)
     if (isChanged) await services.sites.patch(actor, siteId, patch)
@@ -280,9 +278,15 @@ async function trustWorkflows({ actor, services }: Call, siteId: string, lines: 
   return { publishers: (await publishers.list(actor, siteId)).map(workflowInWords) }
 }
 
-/** Undefined when the person said yes, here or to the assistant, or when it is public already. */
+/** opens tells whether a change lets everyone see what only some could: as its mode, or because its only lock goes. */
+function opens({ access_mode: wanted, password }: SitePatch, { access_mode: present }: ApiSite): boolean {
+  if (wanted === 'public') return present !== 'public'
+  return wanted === undefined && password === null && present === 'password'
+}
+
+/** Undefined when the person said yes, here or to the assistant. */
 function askBeforeOpening(drop: ApiSite, { request, canAsk }: Call, confirm: boolean | undefined): Answer | undefined {
-  if (confirm === true || drop.access_mode === 'public') return undefined
+  if (confirm === true) return undefined
   const refusal = errors.conflict(
     'not_confirmed',
     `"${drop.slug}" stays as it is: ask the person whether everyone may see it, then send confirm: true.`,

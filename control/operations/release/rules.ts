@@ -24,13 +24,16 @@ interface Section {
   readonly text: string
 }
 
+const HEADING = /^## \[([^\]]+)\](?: - )?(.*)$/
+
 function sectionOf(changelog: string, version: string): Section | undefined {
-  const headings = [...changelog.matchAll(/^## \[([^\]]+)\](?: - )?(.*)$/gm)]
-  const index = headings.findIndex(([, name]) => name === version)
-  const heading = headings[index]
-  if (heading === undefined) return undefined
-  const [line, , day = ''] = heading
-  return { day, text: changelog.slice(heading.index + line.length, headings[index + 1]?.index).trim() }
+  const lines = changelog.split('\n')
+  const start = lines.findIndex((line) => HEADING.exec(line)?.[1] === version)
+  if (start < 0) return undefined
+  const rest = lines.slice(start + 1)
+  const end = rest.findIndex((line) => HEADING.test(line))
+  const text = (end < 0 ? rest : rest.slice(0, end)).join('\n').trim()
+  return { day: HEADING.exec(lines[start]!)?.[2] ?? '', text }
 }
 
 /** The part of the changelog about one version, without its heading; undefined when there is none. */

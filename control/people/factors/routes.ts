@@ -105,7 +105,7 @@ function proofRoute({ apiRoute, passkeys, limiter }: PasskeyRoutesDependencies):
   return apiRoute({
     method: 'POST',
     path: `${PREFIX}/passkeys/proof`,
-    access: 'account',
+    access: 'verified',
     needs: 'session',
     tag,
     summary: 'Show a passkey before what reaches far; ask for it with /signin/passkey/options (dashboard session only)',

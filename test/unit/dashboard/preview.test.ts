@@ -7,6 +7,11 @@ import type { Part, Request } from '../../../control/ground/http/route.ts'
 import { HOUSE_LOOK } from '../../../shared/pages/look.ts'
 import { errors } from '../../../shared/contracts/errors.ts'
 
+const HANDLERS = {
+  read: async () => ({ viewer: {} }),
+  reply: (_: unknown, answer: unknown) => answer,
+} as unknown as Handlers
+
 test('a form without our token is refused at its first part', async () => {
   let taken = 0
   const request = {
@@ -27,8 +32,8 @@ test('a form without our token is refused at its first part', async () => {
     csrf,
     config: { baseUrl: 'https://dropway.example', look: HOUSE_LOOK, allowsAnonymous: true },
   } as unknown as DashboardServices
-  const route = previewRoutes(services, {} as Handlers).find(({ method }) => method === 'POST')!
-  await expect(async () => route.handle(request)).rejects.toMatchObject({ status: 403 })
+  const route = previewRoutes(services, HANDLERS).find(({ method }) => method === 'POST')!
+  expect(await route.handle(request)).toMatchObject({ status: 403 })
   expect(taken).toBe(1)
 })
 
@@ -40,15 +45,11 @@ test('one network has a limit, which leaves others theirs', async () => {
     limiter: createRateLimiter({ redis, clock: { now: () => 1_800_000_000_000 } }),
     config: { baseUrl: 'https://dropway.example', look: HOUSE_LOOK, allowsAnonymous: true },
   } as unknown as DashboardServices
-  const handlers = { read: async () => ({ viewer: {} }), reply: (_: unknown, answer: unknown) => answer }
-  const route = previewRoutes(services, handlers as unknown as Handlers).find(({ method }) => method === 'POST')!
+  const route = previewRoutes(services, HANDLERS).find(({ method }) => method === 'POST')!
   const form = async () => new URLSearchParams({ text: '' })
   const preview = async (ip: string): Promise<unknown> =>
     route.handle({ ip, header: () => undefined, form } as unknown as Request)
   for (let count = 0; count < 900; count++) await preview(`2001:db8::${count % 7}`)
-  await expect(preview('2001:db8::ff')).rejects.toMatchObject({
-    status: 429,
-    headers: { 'retry-after': expect.any(String) },
-  })
-  await expect(preview('2001:db8:0:1::1')).resolves.toBeDefined()
+  expect(await preview('2001:db8::ff')).toMatchObject({ status: 429, headers: { 'retry-after': expect.any(String) } })
+  expect(await preview('2001:db8:0:1::1')).toMatchObject({ status: 200 })
 })

@@ -117,7 +117,7 @@ function behaviour(form: PageForm, site: ApiSite): Html {
     })}
     ${form.check({
       name: 'card',
-      label: 'Draw a picture for where its address is shared',
+      label: 'Draw a picture for shared links',
       hint: 'With its title, in Latin, Greek or Cyrillic letters, for pages without an og:image of their own. Only while everyone may see it.',
       checked: site.card,
     })}

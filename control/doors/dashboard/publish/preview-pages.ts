@@ -23,7 +23,10 @@ export function previewRoutes({ csrf, publishing, config, limiter }: DashboardSe
 
   /** A refusal is said in the frame too: our other pages are not shown in frames, and browsers would say so instead. */
   async function inFrame(request: Request, show: () => Promise<Reply>): Promise<Reply> {
-    const answer = await orShow(show, (problem) => noteFor('No preview', problemText(problem), problem.status))
+    const answer = await orShow(show, (problem) => {
+      const { headers, ...refusal } = noteFor('No preview', problemText(problem), problem.status)
+      return { ...refusal, headers: { ...headers, ...problem.headers } }
+    })
     return handlers.reply((await handlers.read(request)).viewer, answer)
   }
 
