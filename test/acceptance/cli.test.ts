@@ -467,3 +467,21 @@ test('a refused first deploy leaves no drop behind, and its address is free for 
   expect([second.code, second.stderr], second.stderr).toEqual([0, expect.anything()])
   expect((await stack.visit(slug)).status).toBe(200)
 })
+
+test('deploy --resolves ends what a version mends; with an unknown thread nothing is published', async () => {
+  const folder = await makeFolder({ 'index.html': '<h1>One</h1>' })
+  const { lines } = await dropway(['deploy'], { cwd: folder })
+  const slug = slugOf(lines.at(-1)!)
+  const [{ id }] = JSON.parse((await dropway(['list', slug, '--json'])).stdout) as [{ id: string }]
+  const said = { page: '/', body: 'Say two.' }
+  const threads = `/api/v1/sites/${id}/threads`
+  const thread = (await stack.fetch(threads, { token: owner.token, json: said })).json<{ id: string }>().id
+  await writeFile(path.join(folder, 'index.html'), '<h1>Two</h1>')
+  const unknown = await dropway(['deploy', '--resolves', 'th_nothing'], { cwd: folder })
+  expect(unknown.code).not.toBe(0)
+  expect((await stack.visit(slug)).text()).toContain('One')
+  expect((await dropway(['deploy', '--resolves', thread], { cwd: folder })).code).toBe(0)
+  expect((await stack.visit(slug)).text()).toContain('Two')
+  const listed = await dropway(['threads', slug, '--state', 'resolved', '--json'])
+  expect(JSON.parse(listed.stdout)).toMatchObject([{ id: thread, state: 'resolved', resolved_version: 2 }])
+})

@@ -237,3 +237,21 @@ test('people see what changed and what was said since they last looked, and chan
   await page.getByRole('button', { name: 'Delete for good' }).click()
   await page.getByText('Nothing of this kind.').waitFor()
 })
+
+test('what is written while the service is away is kept and sent later; a link opens at its thread', async () => {
+  const drop = await newDrop(PICTURE('Built in 1901.'))
+  const page = await newPerson()
+  const frame = await comeIn(page, drop, 'Ada')
+  await frame.getByText('Built in 1901.').waitFor()
+  await page.route('**/notes*', (route) => route.abort())
+  await page.getByLabel('What should be different?').fill('Written on a train.')
+  await page.getByRole('button', { name: 'Comment' }).click()
+  await page.getByText('kept in this browser').waitFor()
+  expect(await threadsOf(drop)).toEqual([])
+  await page.unroute('**/notes*')
+  await page.reload()
+  await page.locator('.thread').getByText('Written on a train.').waitFor()
+  const [thread] = (await threadsOf(drop)) as unknown as { id: string; url: string }[]
+  await page.goto(thread!.url)
+  expect(await page.locator(`#${thread!.id}`).getAttribute('aria-current')).toBe('true')
+})

@@ -1,10 +1,13 @@
 /** Who may do what to threads, as a table of everyone and every deed; and what is read out of texts. */
 import { expect, test } from 'vitest'
 import {
+  isAuthor,
+  MAX_BODY_CHARS,
   mayDo,
   mentionsIn,
   nameOfEmail,
   pagePathOf,
+  THREAD_ALLOWANCES,
   type Commenter,
   type ThreadDeed,
 } from '../../../control/drops/threads/rules.ts'
@@ -51,7 +54,15 @@ test.each([
   ['javascript:alert(1)', undefined],
   ['https://elsewhere.example/', undefined],
   ['/a\u0000b', undefined],
+  [`/${'a'.repeat(1999)}`, `/${'a'.repeat(1999)}`],
   [`/${'a'.repeat(2000)}`, undefined],
+  [`/a?${'x'.repeat(3000)}`, '/a'],
+  ['#top', '/'],
+  ['  /a  ', '/a'],
+  ['DATA:text/html,x', undefined],
+  ['x1:y', '/x1:y'],
+  ['/a:b', '/a:b'],
+  ['/a\u007fb', undefined],
 ])('the page of %j is %j', (text, page) => expect(pagePathOf(text)).toBe(page))
 
 test('a message names people by their address, each once and few of them', () => {
@@ -61,3 +72,48 @@ test('a message names people by their address, each once and few of them', () =>
 })
 
 test('others see no address', () => expect(nameOfEmail('ada.l@example.com')).toBe('ada.l'))
+
+test.each([
+  [{}, true],
+  [{ kind: 'viewer' }, false],
+  [{ id: 'gl_2' }, false],
+  [{ key: 'browser 2' }, false],
+] as const)('of who wrote it, %o is the author: %s', (change, is) =>
+  expect(isAuthor({ ...written, ...change }, written)).toBe(is),
+)
+
+test('without an author to ask about, only members settle and delete', () => {
+  for (const deed of ['set-state', 'delete'] as const) {
+    expect(mayDo(people.member, deed, { visible: 'viewers' })).toBe(true)
+    expect(mayDo(people.author, deed, { visible: 'viewers' })).toBe(false)
+  }
+  expect(mayDo(people.member, 'edit', { visible: 'viewers' })).toBe(false)
+})
+
+test.each([
+  ['@ada@example.com', ['ada@example.com']],
+  ['(@ada@example.com)', ['ada@example.com']],
+  ['See @ada@example.com.', ['ada@example.com']],
+  ['@a.b+c@x-y.example: hello', ['a.b+c@x-y.example']],
+  ['mail x@ada@example.com', []],
+  ['mail .@ada@example.com', []],
+  ['mail +@ada@example.com -@ada@example.com @@ada@example.com', []],
+  ['@one@example.com,@two@example.com', ['one@example.com', 'two@example.com']],
+  [`@${'a'.repeat(64)}@example.com`, [`${'a'.repeat(64)}@example.com`]],
+  [`@${'a'.repeat(65)}@example.com`, []],
+  ['@a(b@example.com', []],
+  ['@a<b@example.com @a;b@example.com @a:b@example.com', []],
+])('%j names %j', (body, named) => expect(mentionsIn(body)).toEqual(named))
+
+test('names are as long as people sign, and end at the last @', () => {
+  expect(nameOfEmail(`${'a'.repeat(81)}@example.com`)).toBe('a'.repeat(80))
+  expect(nameOfEmail('"a@b"@example.com')).toBe('"a@b"')
+})
+
+test('what is promised: 10,000 characters, and sixty messages of a guest in an hour', () => {
+  expect(MAX_BODY_CHARS).toBe(10_000)
+  expect(THREAD_ALLOWANCES.guestMessages).toEqual({ limit: 60, windowMs: 3_600_000 })
+  for (const { windowMs } of Object.values(THREAD_ALLOWANCES)) expect(windowMs).toBe(3_600_000)
+  const { linkMessages, memberMessages } = THREAD_ALLOWANCES
+  expect(linkMessages.limit).toBeLessThan(memberMessages.limit)
+})
