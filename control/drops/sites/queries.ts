@@ -276,7 +276,7 @@ export async function sitesWithoutCard(sql: Sql): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
     select id from sites
     where card and deleted_at is null and taken_down_at is null and live_version_id is not null and password_hash is null
-      and org_id is not null and card_source is distinct from concat_ws(E'\n', ${CARD_DRAWING}, title, name, slug)
+      and org_id is not null and card_source is distinct from concat_ws(E'\n', ${CARD_DRAWING}::text, title, name, slug)
     limit 100`
   return rows.map(({ id }) => id)
 }
