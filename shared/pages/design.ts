@@ -55,10 +55,11 @@ export const controlsCss = `
 .button.quiet{border-color:transparent;background:transparent;color:var(--accent)}.button.quiet:hover{background:var(--accent-soft)}
 .button.small{min-height:2.25rem;padding:.25rem .75rem;font-size:var(--text-s)}
 .button[disabled]{opacity:.55;cursor:not-allowed}
-.field{display:grid;grid-template-columns:minmax(0,1fr);gap:.375rem}
+.field{display:grid;gap:.375rem}
 .field>label,.field>.label{font-weight:560}
 .hint{color:var(--ink-soft);font-size:var(--text-s)}
 .input{width:100%;min-height:2.75rem;padding:.5rem .75rem;border:1px solid var(--line-strong);border-radius:var(--radius-m);background:var(--surface)}
+select.input{contain:paint}
 textarea.input{min-height:8rem;resize:vertical;line-height:1.5}
 .input[aria-invalid=true]{border-color:var(--bad)}
 .notice{padding:var(--space-3) var(--space-4);border-radius:var(--radius-m);border:1px solid var(--line);border-inline-start:.25rem solid var(--accent);background:var(--surface)}
