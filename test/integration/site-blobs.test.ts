@@ -5,11 +5,11 @@ import {
   deleteEndedSpans,
   dropOldestVersion,
   insertVersion,
-  markRefined,
   ownBlobs,
   referencedBlobs,
   updateSite,
 } from '../../control/drops/sites/queries.ts'
+import { markRefined } from '../../control/drops/sites/versions/refinement/queries.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { createRandom } from '../support/random.ts'
 

@@ -1,11 +1,8 @@
 import type { PlanName } from '../../ground/terms/plans.ts'
 import type { WorkflowRun } from '../../ground/actor.ts'
-import type { StoredBlob } from '../../../shared/blobs/blob-store.ts'
 import { jsonb, one, type Sql } from '../../ground/database/sql.ts'
-import type { QueueRow } from '../../ground/watching/queue.ts'
 import type { VisibilityPolicy } from '../../people/organisations/rules.ts'
 import type { PublishReport } from './schemas.ts'
-import { CARD_DRAWING } from './rules.ts'
 import type { CappedSite, ClockColumns, HeldSlug, RetainedVersion, SiteFacts } from './rules.ts'
 
 const siteFacts = (sql: Sql) => sql`
@@ -242,43 +239,6 @@ export async function updateSite(sql: Sql, siteId: string, changes: SiteChanges,
   const { analytics, ...columns } = changes
   const documents = analytics === undefined ? {} : { analytics: analytics === null ? null : sql.json(analytics) }
   await sql`update sites set ${sql({ ...columns, ...documents, updated_at: now })} where id = ${siteId}`
-}
-
-/** What a drawn card shows, and its blob; undefined where it could not be drawn. */
-export interface DrawnCard {
-  readonly source: string
-  readonly picture: StoredBlob | undefined
-}
-
-/**
- * Gives a site its card, or takes it away. A blob that is no longer needed is collected a day later: an edge may not have
- * heard of its successor yet.
- */
-export async function setCard(
-  sql: Sql,
-  { id, card_hash }: Pick<SiteFacts, 'id' | 'card_hash'>,
-  card: DrawnCard | undefined,
-  now: Date,
-): Promise<void> {
-  const { hash = null, size = null } = card?.picture ?? {}
-  await sql`
-    update sites set card_source = ${card?.source ?? null}, card_hash = ${hash}, card_size = ${size} where id = ${id}`
-  if (card_hash !== null && card_hash !== hash)
-    await sql`update kept_blobs set ended_at = ${now} where site_id = ${id} and hash = ${card_hash}`
-  if (hash !== null)
-    await sql`
-      insert into kept_blobs (site_id, hash, size) values (${id}, ${hash}, 0)
-      on conflict (site_id, hash) do update set ended_at = null`
-}
-
-/** Sites that want a card and have none of what they show now; as rules.ts says it (`wantsCard`, `cardSource`). */
-export async function sitesWithoutCard(sql: Sql): Promise<string[]> {
-  const rows = await sql<{ id: string }[]>`
-    select id from sites
-    where card and deleted_at is null and taken_down_at is null and live_version_id is not null and password_hash is null
-      and org_id is not null and card_source is distinct from concat_ws(E'\n', ${CARD_DRAWING}::text, title, name, slug)
-    limit 100`
-  return rows.map(({ id }) => id)
 }
 
 export async function markDeleted(sql: Sql, siteId: string, now: Date): Promise<void> {
@@ -537,76 +497,4 @@ export async function deleteEndedSpans(sql: Sql, now: Date): Promise<void> {
       select from versions v
       where v.site_id = b.site_id and v.number between b.from_version and coalesce(b.to_version, v.number)
       and (v.dropped_at is null or v.dropped_at > ${now}::timestamptz - interval '1 day'))`
-}
-
-export interface UnrefinedVersion {
-  id: string
-  site_id: string
-  number: number
-  manifest_hash: string
-  /** Manifest of the newest version of the site that was refined. */
-  refined_hash: string | null
-}
-
-/** A retained version with files that have no variants yet; see `byUrgency`. */
-export function nextUncompressed(sql: Sql, now: Date): Promise<UnrefinedVersion | undefined> {
-  return byUrgency(sql, now, sql`v.compressed_at is null`)
-}
-
-/** Versions whose files are not compressed yet and could be now. */
-export async function uncompressedQueue(sql: Sql, now: Date): Promise<QueueRow> {
-  return one(
-    await sql<QueueRow[]>`
-      select count(*) as length, min(greatest(created_at, refine_after)) as since from versions
-      where refined_at is null and dropped_at is null and compressed_at is null
-        and (refine_after is null or refine_after <= ${now})`,
-  )
-}
-
-/** A retained version from before that time whose files are still compressed the quick way; see `byUrgency`. */
-export function nextUnrefined(sql: Sql, now: Date, before: Date): Promise<UnrefinedVersion | undefined> {
-  return byUrgency(sql, now, sql`v.compressed_at is not null and v.created_at <= ${before}`)
-}
-
-/** What visitors see comes first, the latest publish before others; superseded versions come last, newest first. */
-async function byUrgency(sql: Sql, now: Date, condition: ReturnType<Sql>): Promise<UnrefinedVersion | undefined> {
-  const [row] = await sql<UnrefinedVersion[]>`
-    select v.id, v.site_id, v.number, v.manifest_hash,
-      (select r.manifest_hash from versions r
-       where r.site_id = v.site_id and r.refined_at is not null and r.dropped_at is null
-       order by r.number desc limit 1) as refined_hash
-    from versions v join sites s on s.id = v.site_id
-    where v.refined_at is null and v.dropped_at is null and ${condition}
-      and (v.refine_after is null or v.refine_after <= ${now})
-    order by (s.live_version_id = v.id) is true desc,
-      case when s.live_version_id = v.id then s.published_at end desc nulls last, v.created_at desc limit 1`
-  return row
-}
-
-/** One that fails keeps no other waiting. */
-export async function postponeRefinement(sql: Sql, versionId: string, until: Date): Promise<void> {
-  await sql`update versions set refine_after = ${until} where id = ${versionId}`
-}
-
-/**
- * The blobs of the old manifest stay as long as the version: an edge may still serve from it. A version that another
- * control has compressed meanwhile stays as that one left it.
- */
-export async function markRefined(
-  sql: Sql,
-  { id, site_id, number, manifest_hash }: UnrefinedVersion,
-  step: 'compressed_at' | 'refined_at',
-  refined: { manifestHash: string; blobs: readonly string[] } | undefined,
-): Promise<void> {
-  const marked = await sql`
-    update versions set ${sql(step)} = now(), manifest_hash = ${refined?.manifestHash ?? manifest_hash}
-    where id = ${id} and manifest_hash = ${manifest_hash} returning id`
-  if (!refined || marked.length === 0) return
-  await sql`
-    insert into site_blobs (site_id, hash, from_version, to_version)
-    select ${site_id}, needed.hash, ${number}, case when s.next_version_number = ${number + 1} then null else ${number}::integer end
-    from unnest(${refined.blobs as string[]}::text[]) as needed (hash) join sites s on s.id = ${site_id}
-    where not exists (
-      select from site_blobs b where b.site_id = ${site_id} and b.hash = needed.hash
-      and ${number} between b.from_version and coalesce(b.to_version, ${number}))`
 }

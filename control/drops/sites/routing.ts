@@ -12,7 +12,8 @@ import { endKept } from './kept/kept-files.ts'
 import { listPreviews } from './kept/queries.ts'
 import { accessModeOf } from '../viewers/access.ts'
 import { endedAdmissions } from '../viewers/lists.ts'
-import { findSite, lockSite, retainedVersions, retireSlugs, setCard, setClock, slugsOf } from './queries.ts'
+import { findSite, lockSite, retainedVersions, retireSlugs, setClock, slugsOf } from './queries.ts'
+import { setCard } from './settings/card-queries.ts'
 import {
   clockOf,
   eventsOf,

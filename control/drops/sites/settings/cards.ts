@@ -11,9 +11,10 @@ import type { Routing } from '../../../ground/routing/routing.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
 import { siteHost } from '../../../../shared/http/hosts.ts'
 import type { Publishing } from '../../publishing/contract.ts'
-import * as queries from '../queries.ts'
+import { findSite, lockSite } from '../queries.ts'
 import type { RefreshRoutes } from '../routing.ts'
 import { cardSource, wantsCard, type SiteFacts } from '../rules.ts'
+import { setCard, sitesWithoutCard } from './card-queries.ts'
 
 export interface Cards {
   /** Draws what is due of one drop; when it resolves, every edge shows it. It fails no caller: what is left is drawn later. */
@@ -46,7 +47,7 @@ export function createCards(deps: CardsDependencies): Cards {
       if (card) await draw(id)
     },
     async drawDue(stopping) {
-      const due = await queries.sitesWithoutCard(sql)
+      const due = await sitesWithoutCard(sql)
       let count = 0
       for (const id of due) {
         if (stopping.aborted) break
@@ -63,15 +64,15 @@ async function drawOne(
   { sql, clock, routing, refreshRoutes, publishing, config }: CardsDependencies,
   siteId: string,
 ): Promise<void> {
-  const site = await queries.findSite(sql, siteId)
+  const site = await findSite(sql, siteId)
   if (!site || site.org_id === null || !isDue(site)) return
   const title = site.title || site.name
   const picture = await publishing.drawCard(site.org_id, { title, host: siteHost(site.slug, config.sitesDomain) })
   const { changes } = await changeRoutes(sql, async (tx) => {
-    await queries.lockSite(tx, siteId)
-    const now = await queries.findSite(tx, siteId)
+    await lockSite(tx, siteId)
+    const now = await findSite(tx, siteId)
     if (!now || !isDue(now) || cardSource(now) !== cardSource(site)) return
-    await queries.setCard(tx, now, { source: cardSource(now), picture }, new Date(clock.now()))
+    await setCard(tx, now, { source: cardSource(now), picture }, new Date(clock.now()))
     await refreshRoutes(tx, siteId)
   })
   await routing.propagate(changes)

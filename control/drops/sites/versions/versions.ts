@@ -23,7 +23,7 @@ import {
 } from './commit.ts'
 import { createComparisons, type Comparisons } from './comparison.ts'
 import { createPublishVersions, findBySlug, requirePublishable, type PublishVersions } from './publish-version.ts'
-import { createRefinement, type Refinement } from './refinement.ts'
+import { createRefinement, type Refinement } from './refinement/refinement.ts'
 import { createPropagateOrTakeBack, type TakeBackDependencies } from './take-back.ts'
 
 interface VersionsDependencies extends CommitDependencies, CommitUnclaimedDependencies, TakeBackDependencies {

@@ -1,14 +1,15 @@
 /** Compression after a publish: visitors get fewer bytes, and the publish did not wait for it. */
-import { MINUTE_MS, type Clock } from '../../../../shared/running/clock.ts'
-import type { Log } from '../../../../shared/running/log.ts'
-import type { Pool } from '../../../ground/database/sql.ts'
-import { changeRoutes, type Changed } from '../../../ground/routing/changes.ts'
-import type { Routing } from '../../../ground/routing/routing.ts'
-import type { Publishing } from '../../publishing/contract.ts'
-import type { SiteKeptFiles } from '../kept/kept-files.ts'
-import { queueState, type QueueState } from '../../../ground/watching/queue.ts'
-import * as queries from '../queries.ts'
-import type { RefreshRoutes } from '../routing.ts'
+import { MINUTE_MS, type Clock } from '../../../../../shared/running/clock.ts'
+import type { Log } from '../../../../../shared/running/log.ts'
+import type { Pool } from '../../../../ground/database/sql.ts'
+import { changeRoutes, type Changed } from '../../../../ground/routing/changes.ts'
+import type { Routing } from '../../../../ground/routing/routing.ts'
+import type { Publishing } from '../../../publishing/contract.ts'
+import type { SiteKeptFiles } from '../../kept/kept-files.ts'
+import { queueState, type QueueState } from '../../../../ground/watching/queue.ts'
+import { lockSite } from '../../queries.ts'
+import type { RefreshRoutes } from '../../routing.ts'
+import * as queries from './queries.ts'
 
 /** A deploy is often followed by the next one, which compressing must not slow down. */
 const REFINE_AFTER_MS = MINUTE_MS
@@ -88,7 +89,7 @@ async function recompress(
   const work = step === 'compressed_at' ? publishing.compress : publishing.refine
   const refined = await work(due.manifest_hash, due.refined_hash)
   return changeRoutes(sql, async (tx) => {
-    await queries.lockSite(tx, due.site_id)
+    await lockSite(tx, due.site_id)
     await queries.markRefined(tx, due, step, refined)
     if (!refined) return false
     await keptFiles.refit(tx, due.site_id)

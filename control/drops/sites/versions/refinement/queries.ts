@@ -1,0 +1,75 @@
+/** Versions that wait to be compressed, quickly first and then harder. */
+import { one, type Sql } from '../../../../ground/database/sql.ts'
+import type { QueueRow } from '../../../../ground/watching/queue.ts'
+
+export interface UnrefinedVersion {
+  id: string
+  site_id: string
+  number: number
+  manifest_hash: string
+  /** Manifest of the newest version of the site that was refined. */
+  refined_hash: string | null
+}
+
+/** A retained version with files that have no variants yet; see `byUrgency`. */
+export function nextUncompressed(sql: Sql, now: Date): Promise<UnrefinedVersion | undefined> {
+  return byUrgency(sql, now, sql`v.compressed_at is null`)
+}
+
+/** Versions whose files are not compressed yet and could be now. */
+export async function uncompressedQueue(sql: Sql, now: Date): Promise<QueueRow> {
+  return one(
+    await sql<QueueRow[]>`
+      select count(*) as length, min(greatest(created_at, refine_after)) as since from versions
+      where refined_at is null and dropped_at is null and compressed_at is null
+        and (refine_after is null or refine_after <= ${now})`,
+  )
+}
+
+/** A retained version from before that time whose files are still compressed the quick way; see `byUrgency`. */
+export function nextUnrefined(sql: Sql, now: Date, before: Date): Promise<UnrefinedVersion | undefined> {
+  return byUrgency(sql, now, sql`v.compressed_at is not null and v.created_at <= ${before}`)
+}
+
+/** What visitors see comes first, the latest publish before others; superseded versions come last, newest first. */
+async function byUrgency(sql: Sql, now: Date, condition: ReturnType<Sql>): Promise<UnrefinedVersion | undefined> {
+  const [row] = await sql<UnrefinedVersion[]>`
+    select v.id, v.site_id, v.number, v.manifest_hash,
+      (select r.manifest_hash from versions r
+       where r.site_id = v.site_id and r.refined_at is not null and r.dropped_at is null
+       order by r.number desc limit 1) as refined_hash
+    from versions v join sites s on s.id = v.site_id
+    where v.refined_at is null and v.dropped_at is null and ${condition}
+      and (v.refine_after is null or v.refine_after <= ${now})
+    order by (s.live_version_id = v.id) is true desc,
+      case when s.live_version_id = v.id then s.published_at end desc nulls last, v.created_at desc limit 1`
+  return row
+}
+
+/** One that fails keeps no other waiting. */
+export async function postponeRefinement(sql: Sql, versionId: string, until: Date): Promise<void> {
+  await sql`update versions set refine_after = ${until} where id = ${versionId}`
+}
+
+/**
+ * The blobs of the old manifest stay as long as the version: an edge may still serve from it. A version that another
+ * control has compressed meanwhile stays as that one left it.
+ */
+export async function markRefined(
+  sql: Sql,
+  { id, site_id, number, manifest_hash }: UnrefinedVersion,
+  step: 'compressed_at' | 'refined_at',
+  refined: { manifestHash: string; blobs: readonly string[] } | undefined,
+): Promise<void> {
+  const marked = await sql`
+    update versions set ${sql(step)} = now(), manifest_hash = ${refined?.manifestHash ?? manifest_hash}
+    where id = ${id} and manifest_hash = ${manifest_hash} returning id`
+  if (!refined || marked.length === 0) return
+  await sql`
+    insert into site_blobs (site_id, hash, from_version, to_version)
+    select ${site_id}, needed.hash, ${number}, case when s.next_version_number = ${number + 1} then null else ${number}::integer end
+    from unnest(${refined.blobs as string[]}::text[]) as needed (hash) join sites s on s.id = ${site_id}
+    where not exists (
+      select from site_blobs b where b.site_id = ${site_id} and b.hash = needed.hash
+      and ${number} between b.from_version and coalesce(b.to_version, ${number}))`
+}
