@@ -77,6 +77,16 @@ export interface SiteFacts {
   owner_seen_at: Date | null
 }
 
+/** NOT_SERVED is what a drop says of kept files where its version is served as it was published, without any. */
+export const NOT_SERVED = {
+  served_manifest_hash: null,
+  served_for: null,
+  kept_files: 0,
+  kept_bytes: 0,
+  kept_until: null,
+  kept_ends_at: null,
+} as const
+
 /** What a drop without an owner is before anything was set: the defaults of its columns in Postgres. */
 export const UNSET: Omit<
   SiteFacts,
@@ -90,12 +100,7 @@ export const UNSET: Omit<
   previews: 'link',
   threads_visible: 'commenters',
   thread_mails: 'hourly',
-  served_manifest_hash: null,
-  served_for: null,
-  kept_files: 0,
-  kept_bytes: 0,
-  kept_until: null,
-  kept_ends_at: null,
+  ...NOT_SERVED,
   access_requests: true,
   admission_ms: null,
   llms_txt: true,

@@ -25,7 +25,7 @@ import {
 } from '../../publishing/manifest/kept-files.ts'
 import type { Publishing } from '../../publishing/contract.ts'
 import { findSite, retainedVersions, storedBytes, uploadsUnderWay } from '../queries.ts'
-import type { RetainedVersion, SiteFacts } from '../rules.ts'
+import { NOT_SERVED, type RetainedVersion, type SiteFacts } from '../rules.ts'
 import * as queries from './queries.ts'
 
 /** What was live before a change; `retained` may not name it any more. */
@@ -63,15 +63,6 @@ export interface KeptFilesDependencies {
   config: Pick<ControlConfig, 'keepOldFilesMs'>
   /** Whether every live edge reads manifests with kept files: one of the release before refuses them. */
   edgesReadKept(): boolean
-}
-
-const NOT_SERVED: queries.ServedColumns = {
-  served_manifest_hash: null,
-  served_for: null,
-  kept_files: 0,
-  kept_bytes: 0,
-  kept_until: null,
-  kept_ends_at: null,
 }
 
 export async function endKept(tx: Sql, siteId: string, now: Date): Promise<void> {
