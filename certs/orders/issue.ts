@@ -14,6 +14,7 @@ import { SECOND_MS, systemClock, type Clock } from '../../shared/running/clock.t
 import type { Secrets } from '../../shared/secrets/secrets.ts'
 import type { Dns01 } from '../dns/dns01.ts'
 import { forgetRegistration, openAccount } from './account.ts'
+import { takeProofsTurn } from './order-lock.ts'
 import { createDnsProver, createHttpProver, type OpenChallenge, type Prover } from './provers.ts'
 import { parseRetryAfter, renewalId, renewalInfoSchema, type RenewalAdvice } from './renewal-info.ts'
 import { IssueError, type CertificateSource } from '../source.ts'
@@ -38,7 +39,7 @@ export interface AcmeSourceDependencies {
   readonly secrets: Secrets
   readonly clock: Clock
   readonly acme: AcmeSettings
-  /** How the service's own names are proven by DNS, and which they are; undefined where that is not set up. */
+  /** How names are proven by DNS, and which are the service's own; undefined where that is not set up. */
   readonly dns?: { readonly client: Dns01; readonly names: readonly string[] } | undefined
 }
 
@@ -56,11 +57,15 @@ export function createAcmeSource({
   let client: acme.Client | undefined
   const http = createHttpProver(redis)
 
+  const isOwn = (name: string): boolean => dns?.names.includes(name) === true
+
   /** Only a wildcard must be proven by DNS; a host of ours whose zone is not the operator's to change is not. */
   async function proverOf(name: string): Promise<Prover> {
-    if (!dns?.names.includes(name)) return http
-    const isByDns = name.startsWith('*.') || (await dns.client.covers(name))
-    return isByDns ? createDnsProver(dns.client) : http
+    const isWildcard = name.startsWith('*.')
+    if (!dns && isWildcard)
+      throw new IssueError('internal', 'wildcards are proven by DNS: set DNS01 on every edge, as on control')
+    const isByDns = dns !== undefined && (isWildcard || (isOwn(name) && (await dns.client.covers(name))))
+    return isByDns ? createDnsProver(dns.client, () => takeProofsTurn(redis)) : http
   }
 
   async function openClient(): Promise<acme.Client> {
@@ -83,7 +88,8 @@ export function createAcmeSource({
 
   async function order(name: string, replaces: string | undefined): Promise<CertificateBundle> {
     const ca = await openClient()
-    const names = certifiedNames(name)
+    // The name above a customer's wildcard is another matter: it may lead elsewhere.
+    const names = isOwn(name) ? certifiedNames(name) : [name]
     const prover = await proverOf(name)
     const placed = await placeOrder(ca, names, replaces)
     await authorize(ca, placed, prover)

@@ -3,8 +3,9 @@
  * renewed while the holder lives. Its token fences the result: who lost the lock meanwhile cannot store anything.
  */
 import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { SECOND_MS } from '../../shared/running/clock.ts'
+import { MINUTE_MS, SECOND_MS } from '../../shared/running/clock.ts'
 import { keys } from '../../shared/redis/keys.ts'
 
 /** How long a name waits when its holder was killed. */
@@ -17,6 +18,21 @@ export interface OrderLock {
   readonly key: string
   readonly token: string
   release(): Promise<void>
+}
+
+/** No name of a host: all proofs by DNS end at the names of the service, and some name servers keep two values of one. */
+const PROOFS = '_acme-challenge'
+const TURN_POLL_MS = SECOND_MS / 2
+/** Longer than an order takes whose name servers are waited for. */
+const MAX_TURN_WAIT_MS = 4 * MINUTE_MS
+
+/** Waits until no other order is being proven by DNS; throws when that takes too long. */
+export async function takeProofsTurn(redis: Redis): Promise<OrderLock> {
+  for (const deadline = performance.now() + MAX_TURN_WAIT_MS; ; await sleep(TURN_POLL_MS)) {
+    const lock = await acquireOrderLock(redis, PROOFS)
+    if (lock) return lock
+    if (performance.now() >= deadline) throw new Error('other orders are being proven by DNS')
+  }
 }
 
 /** Undefined when another edge holds it. */

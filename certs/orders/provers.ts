@@ -3,6 +3,7 @@ import { announceChallenge, withdrawChallenge, type ChallengeLog } from '../../s
 import { SECOND_MS } from '../../shared/running/clock.ts'
 import type { Dns01, Proof } from '../dns/dns01.ts'
 import { IssueError } from '../source.ts'
+import type { OrderLock } from './order-lock.ts'
 
 /** An edge that hangs for longer loses its place in the list of live edges, or the order fails and is tried again. */
 const WAIT_FOR_EDGES_MS = 10 * SECOND_MS
@@ -36,13 +37,19 @@ export function createHttpProver(redis: ChallengeLog): Prover {
   }
 }
 
-export function createDnsProver(dns: Pick<Dns01, 'announce' | 'withdraw'>): Prover {
+/** `takeTurn` keeps two orders from writing to the same name at once. */
+export function createDnsProver(
+  dns: Pick<Dns01, 'announce' | 'withdraw'>,
+  takeTurn: () => Promise<Pick<OrderLock, 'release'>>,
+): Prover {
+  let turn: Pick<OrderLock, 'release'> | undefined
   const proofsOf = (challenges: readonly OpenChallenge[]): Proof[] =>
     challenges.map(({ host, answer }) => ({ host, value: answer }))
   return {
     type: 'dns-01',
     async announce(challenges) {
       try {
+        turn = await takeTurn()
         await dns.announce(proofsOf(challenges))
       } catch (error) {
         // The CA was not asked to look: what failed is ours to mend, and its words are for the operator.
@@ -51,6 +58,13 @@ export function createDnsProver(dns: Pick<Dns01, 'announce' | 'withdraw'>): Prov
           : new IssueError('internal', (error as Error).message, { cause: error })
       }
     },
-    withdraw: (challenges) => dns.withdraw(proofsOf(challenges)),
+    async withdraw(challenges) {
+      if (turn === undefined) return
+      try {
+        await dns.withdraw(proofsOf(challenges))
+      } finally {
+        await turn.release()
+      }
+    },
   }
 }

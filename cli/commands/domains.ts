@@ -36,6 +36,7 @@ export const domains: Command = {
   options: { drop: dropOption, yes: yesOption },
   details: [
     '"add", "check" and "list" print what is missing or wrong in your DNS; the certificate follows by itself.',
+    '"*.docs.example.com" stands for every name directly below docs.example.com, where the plan allows it; quote it.',
     '"main" makes this half of an apex/www pair the name that the other one leads to.',
   ],
   words: ACTIONS,

@@ -1,6 +1,7 @@
 /** Authority → what it stands for. Everything is read from memory or the local replica. */
 import { isIP } from 'node:net'
 import { LRUCache } from 'lru-cache'
+import { wildcardOf } from '../../shared/certificates/bundle.ts'
 import { parseAuthority, parsePreviewHost, readPreviewLabel } from '../../shared/http/hosts.ts'
 import { isPreviewLabelOf } from '../../shared/secrets/previews.ts'
 import type { Secrets } from '../../shared/secrets/secrets.ts'
@@ -57,12 +58,20 @@ export function createClassify({ routes, serviceHost, sitesDomain, secrets }: Cl
     // A drop from before slugs with two hyphens were refused loses its address to the preview of that name.
     const preview = host.includes('--') ? previewDestination(host) : undefined
     if (preview !== undefined) return preview
-    const record = routes.get(host)
+    const record = recordOf(host)
     if (record === undefined) return routes.isComplete() ? UNKNOWN : UNREADY
     if (record.kind === 'preview') return previewAt(record.to, record.label) ?? UNKNOWN
     // One hop only: an alias of an alias is never intended.
     if (record.kind === 'alias') return aliasDestination(routes.get(record.to))
     return ownDestination(record)
+  }
+
+  /** The host's own, else that of the wildcard which stands for it. */
+  function recordOf(host: string): ServedRoute | undefined {
+    const own = routes.get(host)
+    if (own !== undefined && own.kind !== 'none') return own
+    const wildcard = wildcardOf(host)
+    return (wildcard === undefined ? undefined : routes.get(wildcard)) ?? own
   }
 
   function ownDestination(record: ServedRoute): Destination {

@@ -63,6 +63,7 @@ beforeAll(async () => {
       serviceHost: 'dropway.test',
       dnsResolver: undefined,
       acmeDirectoryUrl: undefined,
+      provesByDns: false,
       caaIdentities: [],
       challengePort: 80,
       allowPrivateAddresses: false,

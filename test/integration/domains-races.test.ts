@@ -34,6 +34,7 @@ beforeAll(async () => {
       baseUrl: 'https://dropway.test',
       dnsResolver: '127.0.0.1:1',
       acmeDirectoryUrl: undefined,
+      provesByDns: false,
       caaIdentities: [],
       challengePort: 80,
       allowPrivateAddresses: true,

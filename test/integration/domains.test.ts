@@ -53,6 +53,7 @@ beforeAll(async () => {
     baseUrl: 'https://dropway.test',
     dnsResolver: pebble.dnsResolver,
     acmeDirectoryUrl: pebble.directoryUrl,
+    provesByDns: false,
     caaIdentities: ['our-ca.test'],
     challengePort,
     allowPrivateAddresses: true,

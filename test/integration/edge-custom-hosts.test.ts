@@ -6,14 +6,17 @@ import { certificateAt, isIssued } from '../support/custom-domains.ts'
 import { startEdgeFixture, type EdgeFixture } from '../support/edge-fixture.ts'
 
 const DOMAIN = 'shop.customer.test'
+const WILDCARD = '*.docs.customer.test'
 let fixture: EdgeFixture
 
 beforeAll(async () => {
   fixture = await startEdgeFixture()
   const value = JSON.stringify({ wanted: true })
-  await fixture.redis.hset(keys.domains, DOMAIN, value)
-  await fixture.log({ kind: 'domain', name: DOMAIN, value })
-  await vi.waitFor(async () => expect(await isIssued(fixture, DOMAIN)).toBe(true), { timeout: 120_000 })
+  for (const name of [DOMAIN, WILDCARD]) {
+    await fixture.redis.hset(keys.domains, name, value)
+    await fixture.log({ kind: 'domain', name, value })
+    await vi.waitFor(async () => expect(await isIssued(fixture, name)).toBe(true), { timeout: 120_000 })
+  }
   await fixture.setRoute({ kind: 'alias', host: DOMAIN, to: 'drop.localhost' })
 })
 afterAll(() => fixture?.stop())
@@ -45,4 +48,25 @@ test('a drop that expires does so at its custom domain, to the second', async ()
   await fixture.publish('drop.localhost', { 'index.html': '<p>hello' }, { expires_at: Date.now() + 1500 })
   expect((await fixture.h2(DOMAIN, '/')).status).toBe(200)
   await expect.poll(async () => (await fixture.h2(DOMAIN, '/')).status).toBe(410)
+})
+
+test('a wildcard answers for the names directly below it that have no answer of their own', async () => {
+  const OWN = 'own.docs.customer.test'
+  const seenAt = async (host: string): Promise<string> => {
+    const { status, text } = await fixture.h2(host, '/')
+    return status === 200 ? text : String(status)
+  }
+  await fixture.publish('docs.localhost', { 'index.html': '<p>docs' })
+  await fixture.publish('own.localhost', { 'index.html': '<p>own' })
+  await fixture.setRoute({ kind: 'alias', host: WILDCARD, to: 'docs.localhost' })
+  expect((await certificateAt(fixture.edge.httpsPort, 'a.docs.customer.test')).names).toBe(`DNS:${WILDCARD}`)
+  expect([await seenAt('a.docs.customer.test'), await seenAt(OWN)]).toEqual(['<p>docs', '<p>docs'])
+  await fixture.setRoute({ kind: 'alias', host: OWN, to: 'own.localhost' })
+  expect([await seenAt('a.docs.customer.test'), await seenAt(OWN)]).toEqual(['<p>docs', '<p>own'])
+  await fixture.setRoute({ kind: 'none', host: OWN })
+  expect(await seenAt(OWN)).toBe('<p>docs')
+  for (const host of ['docs.customer.test', 'a.b.docs.customer.test'])
+    expect((await certificateAt(fixture.edge.httpsPort, host)).names).not.toContain('customer')
+  await fixture.setRoute({ kind: 'none', host: WILDCARD })
+  expect([await seenAt('a.docs.customer.test'), await seenAt(OWN)]).toEqual(['404', '404'])
 })

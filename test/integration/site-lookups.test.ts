@@ -5,7 +5,8 @@ import { transaction, type Sql } from '../../control/ground/database/sql.ts'
 import { lockExpired, lockNoticeDue, lockRemovable } from '../../control/plans/lifecycle/queries.ts'
 import { lockOwnSlug } from '../../control/drops/sites/queries.ts'
 import { forgetBatches } from '../../control/drops/sites/view-counts.ts'
-import { lockSiteBySlug } from '../../control/drops/trust/queries.ts'
+import { findSiteIdByHost, leadsSomewhere, lockSiteBySlug } from '../../control/drops/trust/queries.ts'
+import { leadsTo } from '../../control/drops/visiting/queries.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 
 const DAY_MS = 86_400_000
@@ -43,6 +44,29 @@ test.each<[what: string, look: (sql: Sql) => Promise<unknown>]>([
     return (await countRowsRead(sql)) - before
   })
   expect(rowsRead).toBeLessThan(10)
+})
+
+test.each<[host: string, site: string | undefined]>([
+  ['a.docs.customer.test', 'docs'],
+  ['own.docs.customer.test', 'own'],
+  ['gone.docs.customer.test', 'docs'],
+  ['docs.customer.test', undefined],
+  ['a.b.docs.customer.test', undefined],
+])('%s shows %s, to those who let visitors in and to those who take drops down', async (host, site) => {
+  const { sql } = database
+  const record = (kind: string, more: object) => JSON.stringify({ v: 1, kind, revision: 1, ...more })
+  const routes = [
+    ['docs.sites.test', record('site', { site_id: 'docs' })],
+    ['own.sites.test', record('site', { site_id: 'own' })],
+    ['*.docs.customer.test', record('alias', { to: 'docs.sites.test' })],
+    ['own.docs.customer.test', record('alias', { to: 'own.sites.test' })],
+    ['gone.docs.customer.test', record('none', {})],
+  ] as const
+  for (const [name, json] of routes)
+    await sql`insert into routes (host, record, revision) values (${name}, ${json}::text::jsonb, 1) on conflict do nothing`
+  expect(await findSiteIdByHost(sql, host)).toBe(site)
+  expect(await leadsSomewhere(sql, host)).toBe(site !== undefined)
+  for (const id of ['docs', 'own']) expect(await leadsTo(sql, host, id)).toBe(id === site)
 })
 
 test('batches of view counts are remembered for as long as someone may still fold them', async () => {

@@ -19,12 +19,16 @@ export interface NameServer {
   txt(name: string): Promise<string[]>
   /** A program that changes records as a hook of DNS01_COMMAND: `present|cleanup <name>. <value>`. */
   readonly hook: string
+  /** Does what the zone's owner does: `add <name> <ttl> <type> <value>`, `delete <name> …`, with whole names. */
+  change(...lines: readonly string[]): Promise<void>
   /** Adds a TXT record as an acme-dns server does. */
   addTxt(name: string, value: string): Promise<void>
   stop(): Promise<void>
 }
 
 const KEY_NAME = 'dropway-acme'
+/** The service may write proofs; whoever owns the zone may write anything. */
+const OWNER_KEY_NAME = 'owner'
 const SECRET = Buffer.from('a secret of the tests, 32 bytes!').toString('base64')
 
 /** `records` are lines of the zone file. */
@@ -32,10 +36,12 @@ export async function startNameServer(zone: string, records: readonly string[]):
   const folder = await mkdtemp(path.join(os.tmpdir(), 'dropway-test-named-'))
   const [port] = (await freePorts(1)) as [number]
   const file = (name: string): string => path.join(folder, name)
-  const key = `key "${KEY_NAME}" { algorithm hmac-sha256; secret "${SECRET}"; };\n`
+  const keyOf = (name: string): string => `key "${name}" { algorithm hmac-sha256; secret "${SECRET}"; };\n`
+  const key = keyOf(KEY_NAME)
   await Promise.all([
     writeFile(file('key.conf'), key),
-    writeFile(file('named.conf'), key + configuration({ folder, port, zone })),
+    writeFile(file('owner.conf'), keyOf(OWNER_KEY_NAME)),
+    writeFile(file('named.conf'), key + keyOf(OWNER_KEY_NAME) + configuration({ folder, port, zone })),
     writeFile(
       file('zone.db'),
       `$TTL 60\n@ SOA ns.${zone}. hostmaster.${zone}. 1 3600 600 86400 1\n@ NS ns.${zone}.\nns A 127.0.0.1\n${records.join('\n')}\n`,
@@ -56,6 +62,12 @@ export async function startNameServer(zone: string, records: readonly string[]):
     secret: SECRET,
     hook: file('hook.sh'),
     txt: async (name) => (await resolver.resolveTxt(name).catch(() => [])).map((parts) => parts.join('')),
+    async change(...lines) {
+      const text = [`server 127.0.0.1 ${port}`, ...lines.map((line) => `update ${line}`), 'send', ''].join('\n')
+      const changing = promisify(execFile)(programOf('nsupdate'), ['-v', '-k', file('owner.conf')])
+      changing.child.stdin?.end(text)
+      await changing
+    },
     addTxt: async (name, value) => void (await promisify(execFile)(file('hook.sh'), ['present', `${name}.`, value])),
     async stop() {
       const exited = once(named, 'exit')
@@ -72,7 +84,7 @@ function configuration({ folder, port, zone }: { folder: string; port: number; z
   listen-on port ${port} { 127.0.0.1; }; listen-on-v6 { none; }; recursion no; dnssec-validation no;
 };
 controls {};
-zone "${zone}" { type master; file "${folder}/zone.db"; update-policy { grant ${KEY_NAME} zonesub TXT; }; };
+zone "${zone}" { type master; file "${folder}/zone.db"; update-policy { grant ${KEY_NAME} zonesub TXT; grant ${OWNER_KEY_NAME} zonesub ANY; }; };
 `
 }
 

@@ -5,6 +5,7 @@ import { newId } from '../../../shared/contracts/ids.ts'
 import { orUpgrade, plans, upgradeFor, type Plan } from '../../ground/terms/plans.ts'
 import { reaches, type Actor } from '../../ground/actor.ts'
 import type { Sql } from '../../ground/database/sql.ts'
+import { isWildcard } from './dns/names.ts'
 import { newToken } from './doctor/judgement.ts'
 import * as queries from './queries.ts'
 import * as rules from './rules.ts'
@@ -60,6 +61,11 @@ async function requireRoom(tx: Sql, actor: Actor, plan: Plan, domain: string, no
     throw errors.planFeature(
       'A custom domain',
       upgradeFor(({ customDomains }) => customDomains > 0),
+    )
+  if (isWildcard(domain) && !plan.wildcardDomains)
+    throw errors.planFeature(
+      'A wildcard domain',
+      upgradeFor(({ wildcardDomains }) => wildcardDomains),
     )
   if (await queries.findOwnDomain(tx, actor.orgId, domain)) return
   if ((await queries.countDomains(tx, actor.orgId)) >= plan.customDomains)

@@ -27,7 +27,7 @@ import { addNames, requireLockedSite } from './adding.ts'
 import { createChecks, type Checks, type ChecksConfig } from './doctor/checks.ts'
 import { createDns, type Dns } from './dns/dns.ts'
 import { createMirror, type Mirror } from './mirror.ts'
-import { pairOf, parseDomain } from './dns/names.ts'
+import { isWildcard, pairOf, parseDomain } from './dns/names.ts'
 import { createDomainNotices } from './notices.ts'
 import * as queries from './queries.ts'
 import type { DomainRow } from './queries.ts'
@@ -45,7 +45,8 @@ export interface DomainsDependencies {
   secrets: Secrets
   clock: Clock
   log: Log
-  config: ChecksConfig & Pick<ControlConfig, 'baseUrl' | 'serviceHost' | 'publicAddresses' | 'dnsResolver'>
+  config: ChecksConfig &
+    Pick<ControlConfig, 'baseUrl' | 'serviceHost' | 'publicAddresses' | 'dnsResolver' | 'provesByDns'>
   enqueueMail: EnqueueMail
   /** Answers about zones; by default the resolver of the settings. */
   dns?: Dns
@@ -54,6 +55,8 @@ export interface DomainsDependencies {
 
 /** Custom domains of drops. Another tenant's drop or domain is as absent as a missing one. */
 export interface Domains {
+  /** Whether wildcards can be proven here; a plan has to allow them too. */
+  readonly offersWildcards: boolean
   /** How many count against the organisation's plan. */
   count(orgId: string): Promise<number>
   /** Every domain of a drop with what is still missing or wrong in its zone, line by line, as the last check found it. */
@@ -144,6 +147,7 @@ export function createDomains(deps: DomainsDependencies): Domains {
 
   return {
     mirror,
+    offersWildcards: offersWildcards(config),
     ...createUpkeep({ sql, checks, mirror, config, now }),
 
     async list(actor, siteId) {
@@ -161,6 +165,7 @@ export function createDomains(deps: DomainsDependencies): Domains {
       const parsed = parseDomain(wanted.domain, config)
       if ('problem' in parsed) throw errors.invalidRequest(`domain: ${parsed.problem}`)
       const { domain } = parsed
+      if (isWildcard(domain) && !offersWildcards(config)) throw errors.invalidRequest(`domain: ${NO_WILDCARDS}`)
       const pair = wanted.pair === false ? undefined : pairOf(domain)
       await transaction(sql, async (tx) => {
         await addNames(tx, actor, { siteId, domain, pair }, now())
@@ -211,7 +216,7 @@ export function createDomains(deps: DomainsDependencies): Domains {
   }
 }
 
-type Upkeep = Omit<Domains, 'list' | 'get' | 'add' | 'remove' | 'check' | 'makeMain' | 'mirror'>
+type Upkeep = Omit<Domains, 'offersWildcards' | 'list' | 'get' | 'add' | 'remove' | 'check' | 'makeMain' | 'mirror'>
 
 interface UpkeepDependencies extends Pick<DomainsDependencies, 'sql' | 'config'> {
   readonly checks: Checks
@@ -279,6 +284,13 @@ async function requireOwnSite(sql: Sql, actor: Pick<Actor, 'orgId' | 'reach'>, s
   if (!isOwn) throw errors.notFound()
 }
 
+const NO_WILDCARDS = 'Wildcards cannot be added here: the service is not set up to prove them. Add each name by itself.'
+
+/** An authority signs a wildcard only when it is proven by DNS; the local one signs anything. */
+function offersWildcards(config: Pick<ControlConfig, 'acmeDirectoryUrl' | 'provesByDns'>): boolean {
+  return config.acmeDirectoryUrl === undefined || config.provesByDns
+}
+
 /** The name as the table has it; what is no name is looked for as it stands. */
 function asTyped(domain: string, config: Parameters<typeof parseDomain>[1]): string {
   const parsed = parseDomain(domain, config)
@@ -297,7 +309,7 @@ async function release(tx: RoutingTransaction, domain: DomainRow, now: Date): Pr
 
 async function resume(tx: Sql, orgId: string, plan: PlanName, now: Date): Promise<void> {
   const all = await queries.domainsOfOrganisation(tx, orgId)
-  for (const { id } of rules.resumable(all, plans[plan].customDomains))
+  for (const { id } of rules.resumable(all, plans[plan]))
     await queries.updateDomain(tx, id, {
       stopped_at: null,
       state: 'awaiting_dns',

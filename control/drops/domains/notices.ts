@@ -3,7 +3,7 @@ import type { RetryState } from '../../../shared/certificates/retry.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
-import { inBothForms } from './dns/names.ts'
+import { inBothForms, visitedName } from './dns/names.ts'
 import { ownerEmail, type DomainRow } from './queries.ts'
 import type { DomainReason } from './rules.ts'
 import { whatVisitorsSee } from './doctor/words.ts'
@@ -43,7 +43,7 @@ export function createDomainNotices({ enqueueMail, config }: NoticesDependencies
         template: 'domain_stopped',
         data: {
           domain: inBothForms(row.domain),
-          url: `https://${row.domain}`,
+          url: `https://${visitedName(row.domain)}`,
           visitorsSee: whatVisitorsSee(reason, about),
           until: row.not_after,
           link: linkTo(row),

@@ -3,7 +3,9 @@ import { nextTryMs, type RetryState } from '../../../shared/certificates/retry.t
 import { DAY_MS, HOUR_MS } from '../../../shared/running/clock.ts'
 import { stepAt, type Steps } from '../../../shared/running/steps.ts'
 import type { NewRoute } from '../../ground/routing/outbox.ts'
+import type { Plan } from '../../ground/terms/plans.ts'
 import { closedRouteOf } from '../sites/rules.ts'
+import { isWildcard } from './dns/names.ts'
 import { foundByCheck, type Diagnosis } from './doctor/diagnose.ts'
 import type { Ownership } from './doctor/ownership.ts'
 
@@ -57,7 +59,12 @@ export interface Decision {
 export const NOTABLE_RENEWAL_FAILURES = 3
 
 /** What stands in the way of a certificate although visitors arrive. The CA is not asked while it does. */
-const WAITS_FOR_OWNER: ReadonlySet<DomainReason> = new Set(['caa_forbids', 'caa_failed', 'private_address'])
+const WAITS_FOR_OWNER: ReadonlySet<DomainReason> = new Set([
+  'delegation_missing',
+  'caa_forbids',
+  'caa_failed',
+  'private_address',
+])
 const WAY_IN: ReadonlySet<DomainReason> = new Set(['challenge_unreachable', 'challenge_wrong'])
 
 /**
@@ -182,10 +189,13 @@ interface ResumableDomain {
 }
 
 /** The domains that a plan's end has stopped and that there is room for again: first come, first back; a pair is one. */
-export function resumable<Row extends ResumableDomain>(rows: readonly Row[], room: number): Row[] {
+export function resumable<Row extends ResumableDomain>(
+  rows: readonly Row[],
+  { customDomains: room, wildcardDomains }: Pick<Plan, 'customDomains' | 'wildcardDomains'>,
+): Row[] {
   const counted = rows.filter((row) => row.redirect_to === null)
   const back = counted
-    .filter((row) => row.stopped_at)
+    .filter((row) => row.stopped_at && (wildcardDomains || !isWildcard(row.domain)))
     .toSorted((a, b) => a.created_at.getTime() - b.created_at.getTime() || (a.domain < b.domain ? -1 : 1))
     .slice(0, Math.max(0, room - counted.filter((row) => !row.stopped_at).length))
   const names = new Set(back.map((row) => row.domain))

@@ -76,7 +76,11 @@ export const domainSchema = single
   .meta({ id: 'Domain' })
 
 export const addDomainSchema = z.strictObject({
-  domain: described(z.string().min(1).max(MAX_HOST_CHARS), 'A name that you own.', 'www.example.com'),
+  domain: described(
+    z.string().min(1).max(MAX_HOST_CHARS),
+    'A name that you own; `*.docs.example.com` for every name directly below one, where the plan allows it.',
+    'www.example.com',
+  ),
   pair: described(z.boolean(), 'False: leave the www (or apex) counterpart alone.').optional(),
 })
 

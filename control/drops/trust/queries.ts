@@ -1,4 +1,5 @@
 import type { Sql } from '../../ground/database/sql.ts'
+import { routeOfHost } from '../../ground/routing/outbox.ts'
 
 export interface QueueEntry {
   kind: 'review' | 'report'
@@ -96,7 +97,7 @@ export async function lockSiteByHost(sql: Sql, host: string): Promise<FoundSite 
 
 /** False for a name that is known to be nothing: an edge may serve something there all the same. */
 export async function leadsSomewhere(sql: Sql, host: string): Promise<boolean> {
-  const [row] = await sql`select from routes where host = ${host} and record ->> 'kind' <> 'none'`
+  const [row] = await sql`select from (${routeOfHost(sql, host)}) r where record ->> 'kind' <> 'none'`
   return row !== undefined
 }
 
@@ -117,6 +118,7 @@ export async function setTakenDown(sql: Sql, siteId: string, at: Date | null, re
 export async function findSiteIdByHost(sql: Sql, host: string): Promise<string | undefined> {
   const [row] = await sql<{ site_id: string }[]>`
     select coalesce(r.record ->> 'site_id', t.record ->> 'site_id') as site_id
-    from routes r left join routes t on r.record ->> 'kind' in ('alias', 'redirect') and t.host = r.record ->> 'to' where r.host = ${host}`
+    from (${routeOfHost(sql, host)}) r
+      left join routes t on r.record ->> 'kind' in ('alias', 'redirect') and t.host = r.record ->> 'to'`
   return row?.site_id ?? undefined
 }

@@ -1,5 +1,6 @@
 /** SQL of visitors who are not in yet: codes, links in mails, and requests to be let in. */
 import { one, type Sql } from '../../ground/database/sql.ts'
+import { routeOfHost } from '../../ground/routing/outbox.ts'
 
 /** A drop as the desk sees it. */
 export interface VisitedSite {
@@ -32,11 +33,12 @@ export async function findVisited(
   return row
 }
 
-/** Whether a host shows this drop: by its own record, or as an alias of one that does. */
+/** Whether a host shows this drop: by its own record or that of its wildcard, or as an alias of one that does. */
 export async function leadsTo(sql: Sql, host: string, siteId: string): Promise<boolean> {
   const rows = await sql`
-    select from routes r left join routes target on r.record ->> 'kind' = 'alias' and target.host = r.record ->> 'to'
-    where r.host = ${host} and coalesce(target.record ->> 'site_id', r.record ->> 'site_id') = ${siteId}`
+    select from (${routeOfHost(sql, host)}) r
+      left join routes target on r.record ->> 'kind' = 'alias' and target.host = r.record ->> 'to'
+    where coalesce(target.record ->> 'site_id', r.record ->> 'site_id') = ${siteId}`
   return rows.length > 0
 }
 

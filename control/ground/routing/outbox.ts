@@ -2,6 +2,7 @@
  * The write side of publication. Called inside the transaction of a change: the change and the news of it
  * commit together or not at all. `routing.ts` carries the rows to Redis.
  */
+import { wildcardOf } from '../../../shared/certificates/bundle.ts'
 import type { RouteRecord, SiteRoute } from '../../../shared/contracts/route-record.ts'
 import { encodeDomainWish, type DomainWish } from '../../../shared/redis/stream.ts'
 import { inOrder, jsonb, one, type Sql } from '../database/sql.ts'
@@ -51,6 +52,14 @@ export async function toldRouteOf(tx: Sql, siteId: string, sitesDomain: string):
     where host = any(array(select slug || '.' || ${sitesDomain}::text from slugs where site_id = ${siteId})) and record ->> 'kind' = 'site' and record ->> 'site_id' = ${siteId}
     order by revision desc limit 1`
   return row?.record
+}
+
+/** The record that edges answer a host by, as a query: its own, else that of the wildcard which stands for it. */
+export function routeOfHost(sql: Sql, host: string): ReturnType<Sql> {
+  const names = [host, wildcardOf(host) ?? host]
+  return sql`
+    select host, record from routes where host = any(${names})
+    order by record ->> 'kind' = 'none', host <> ${host} limit 1`
 }
 
 /** Asks the edges to have (or to give up) a certificate for a custom domain. */

@@ -26,6 +26,8 @@ export interface Plan {
   /** Named previews of one drop. */
   readonly namedPreviews: number
   readonly customDomains: number
+  /** Whether one of them may stand for every name below another. */
+  readonly wildcardDomains: boolean
   /** Viewers of one drop, and as many guest links. */
   readonly viewersPerDrop: number
   readonly bundles: boolean
@@ -83,6 +85,8 @@ const entrySchema = z.strictObject({
   files_per_version: whole(1, MAX_BUNDLE_FILES),
   named_previews: count(0),
   custom_domains: count(0),
+  // Later than the first files of operators.
+  wildcard_domains: flag.default(false),
   viewers_per_drop: count(0),
   bundles: flag,
   password: flag,
@@ -165,6 +169,7 @@ function planOf(name: PlanName, entry: Entry): Plan {
     filesPerVersion: entry.files_per_version,
     namedPreviews: number(entry.named_previews),
     customDomains: number(entry.custom_domains),
+    wildcardDomains: entry.wildcard_domains,
     viewersPerDrop: number(entry.viewers_per_drop),
     bundles: entry.bundles,
     password: entry.password,
@@ -188,6 +193,7 @@ export function entryOf(plan: Plan): Record<string, unknown> {
     files_per_version: plan.filesPerVersion,
     named_previews: number(plan.namedPreviews),
     custom_domains: number(plan.customDomains),
+    wildcard_domains: plan.wildcardDomains,
     viewers_per_drop: number(plan.viewersPerDrop),
     bundles: plan.bundles,
     password: plan.password,

@@ -79,6 +79,7 @@ function onlyPlan(business: Plan, mode: 'single' | 'unlimited'): Plan {
     versionsKept: UNLIMITED_COUNT,
     namedPreviews: UNLIMITED_COUNT,
     customDomains: UNLIMITED_COUNT,
+    wildcardDomains: true,
     viewersPerDrop: UNLIMITED_COUNT,
   }
 }

@@ -10,6 +10,7 @@ import type { ProofRecord } from '../../../certs/dns/record-keeper.ts'
 import { createRfc2136 } from '../../../certs/dns/rfc2136.ts'
 import { parseServer, readDns01 } from '../../../certs/dns/settings.ts'
 import { readAnswer, signedUpdate } from '../../../certs/dns/tsig.ts'
+import { createDnsProver } from '../../../certs/orders/provers.ts'
 import { readEdgeConfig } from '../../../edge/config.ts'
 import { certifiedNames, ownCertificates } from '../../../shared/certificates/own-names.ts'
 import { EnvReader, type Env } from '../../../shared/settings/env.ts'
@@ -245,4 +246,33 @@ test('a hook that fails says how', async () => {
   await expect(createCommandHook({ command: '/there/is/no/hook', environment }).present(RECORD)).rejects.toThrow(
     /ENOENT/,
   )
+})
+
+test('an order by DNS waits for its turn, and gives it back whatever came of it', async () => {
+  const said: string[] = []
+  let isAway = false
+  const open = [{ host: 'docs.example.com', token: 't', answer: VALUE }]
+  const prover = () =>
+    createDnsProver(
+      {
+        async announce(proofs) {
+          said.push(`write ${proofs[0]?.host}`)
+          if (isAway) throw new Error('the name server is away')
+        },
+        withdraw: async () => void said.push('remove'),
+      },
+      async () => {
+        said.push('turn')
+        return { release: async () => void said.push('release') }
+      },
+    )
+  const one = prover()
+  await one.announce(open)
+  await one.withdraw(open)
+  isAway = true
+  const other = prover()
+  await expect(other.announce(open)).rejects.toThrow('the name server is away')
+  await other.withdraw(open)
+  const each = ['turn', 'write docs.example.com', 'remove', 'release']
+  expect(said).toEqual([...each, ...each])
 })

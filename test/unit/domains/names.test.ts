@@ -1,6 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { hostInZone, inBothForms, pairOf, parseDomain, zoneOf } from '../../../control/drops/domains/dns/names.ts'
+import {
+  baseOf,
+  hostInZone,
+  inBothForms,
+  pairOf,
+  parseDomain,
+  unicodeOf,
+  visitedName,
+  zoneOf,
+} from '../../../control/drops/domains/dns/names.ts'
 import { isHostname } from '../../../shared/http/hosts.ts'
 
 const own = { serviceHost: 'dropway.example', sitesDomain: 'dropway.site' }
@@ -14,7 +23,7 @@ describe('what may be added', () => {
   ])('%s → %s', (input, domain) => expect(parseDomain(input, own)).toEqual({ domain }))
 
   test.each(
-    `. com co.uk github.io localhost *.example.com _acme.example.com a..b.com -a.com 192.0.2.1 1.2.3.4. ::1 [::1] 0x7f.1
+    `. com co.uk github.io localhost _acme.example.com a..b.com -a.com 192.0.2.1 1.2.3.4. ::1 [::1] 0x7f.1
      https://example.com example.com/path user@example.com example.com:443 example.com%2f dropway.example
      x.dropway.example slug.dropway.site ${'a'.repeat(64)}.com ${'a.'.repeat(130)}com`
       .split(/\s+/)
@@ -64,8 +73,21 @@ describe('what may be added', () => {
     expect(parseDomain('shop.test', { serviceHost, sitesDomain: 'drops.localhost' })).toEqual({ domain: 'shop.test' }),
   )
 
-  test('a wildcard is refused with the reason', () =>
-    expect(parseDomain('*.example.com', own)).toEqual({ problem: expect.stringContaining('wildcard') as string }))
+  test.each([
+    ['*.docs.example.co.uk', 'docs.example.co.uk', 'dropway-check.docs.example.co.uk', '*.docs'],
+    ['*.Bücher.example', 'xn--bcher-kva.example', 'dropway-check.xn--bcher-kva.example', '*'],
+  ])('the wildcard %s is below %s, looked at by %s, typed as %s', (typed, base, visited, host) => {
+    const domain = `*.${base}`
+    expect(parseDomain(typed, own)).toEqual({ domain })
+    expect([baseOf(domain), visitedName(domain), pairOf(domain)]).toEqual([base, visited, undefined])
+    expect(hostInZone(domain, zoneOf(domain))).toBe(host)
+    expect(unicodeOf(domain)).toBe(domain === typed ? null : '*.bücher.example')
+  })
+
+  test.each(
+    `* *. *.com *.co.uk *.*.example.com a.*.example.com *a.example.com *.dropway.site *.dropway.example *.192.0.2.1
+     *.${'a.'.repeat(115)}com`.split(/\s+/),
+  )('no wildcard: %j', (input) => expect(parseDomain(input, own)).toHaveProperty('problem'))
 
   test.each([
     ['example.com', 'example.com', '@'],

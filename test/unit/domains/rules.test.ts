@@ -286,6 +286,21 @@ test.each([
   ['not-an-address', false],
 ])('only public addresses are looked at: %s %s', (address, isPublic) => expect(isPublicAddress(address)).toBe(isPublic))
 
+const roomFor = (customDomains: number) => ({ customDomains, wildcardDomains: true })
+
+test('a wildcard comes back with a plan that allows wildcards, and takes no place of another name', () => {
+  const row = (domain: string, day: number) => ({
+    domain,
+    redirect_to: null,
+    stopped_at: new Date(9),
+    created_at: new Date(day),
+  })
+  const rows = [row('*.docs.example', 1), row('b', 2)]
+  const back = (wildcardDomains: boolean): string[] =>
+    rules.resumable(rows, { customDomains: 1, wildcardDomains }).map(({ domain }) => domain)
+  expect([back(true), back(false)]).toEqual([['*.docs.example'], ['b']])
+})
+
 test.each([
   [0, []],
   [1, ['a', 'www.a']],
@@ -299,7 +314,7 @@ test.each([
     created_at: new Date(day),
   })
   const rows = [row('a', 1), row('www.a', 1, 'a'), row('b', 2)]
-  expect(rules.resumable(rows, room).map(({ domain }) => domain)).toEqual(names)
+  expect(rules.resumable(rows, roomFor(room)).map(({ domain }) => domain)).toEqual(names)
 })
 
 test('first come, first back; of those that came together the first by name', () => {
@@ -310,20 +325,20 @@ test('first come, first back; of those that came together the first by name', ()
     created_at: new Date(day),
   })
   const back = (room: number): string[] =>
-    rules.resumable([row('d', 2), row('c', 1), row('b', 1), row('a', 3)], room).map(({ domain }) => domain)
+    rules.resumable([row('d', 2), row('c', 1), row('b', 1), row('a', 3)], roomFor(room)).map(({ domain }) => domain)
   expect([1, 2, 3].map(back)).toEqual([['b'], ['c', 'b'], ['d', 'c', 'b']])
 })
 
 test('half of a pair that was not stopped is not brought back', () => {
   const apex = { domain: 'a', redirect_to: null, stopped_at: new Date(9), created_at: new Date(1) }
   const www = { domain: 'www.a', redirect_to: 'a', stopped_at: null, created_at: new Date(1) }
-  expect(rules.resumable([apex, www], 1)).toEqual([apex])
+  expect(rules.resumable([apex, www], roomFor(1))).toEqual([apex])
 })
 
 test('a domain that is served takes a place before those that wait', () => {
   const served = { domain: 'a', redirect_to: null, stopped_at: null, created_at: new Date(5) }
   const waiting = { domain: 'b', redirect_to: null, stopped_at: new Date(9), created_at: new Date(1) }
-  expect(rules.resumable([served, waiting], 1)).toEqual([])
-  expect(rules.resumable([served, waiting], 2)).toEqual([waiting])
-  expect(rules.resumable([{ ...served, created_at: new Date(0) }, waiting], 2)).toEqual([waiting])
+  expect(rules.resumable([served, waiting], roomFor(1))).toEqual([])
+  expect(rules.resumable([served, waiting], roomFor(2))).toEqual([waiting])
+  expect(rules.resumable([{ ...served, created_at: new Date(0) }, waiting], roomFor(2))).toEqual([waiting])
 })

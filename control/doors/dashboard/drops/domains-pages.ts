@@ -22,7 +22,14 @@ export function siteDomainsRoutes({ sites, domains, clock }: DashboardServices, 
       domains.list(actor, id),
       domains.count(actor.orgId),
     ])
-    const view = { site, domains: list, used, plan: actor.plan, now: clock.now() }
+    const view = {
+      site,
+      domains: list,
+      used,
+      plan: actor.plan,
+      offersWildcards: domains.offersWildcards,
+      now: clock.now(),
+    }
     return siteDomainsPage(viewer, { ...view, ...flashOf(request) })
   }
 

@@ -2,6 +2,7 @@
 import { MAX_HOST_CHARS } from '../../../../shared/contracts/limits.ts'
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
 import { plans, soldPlans, type PlanName } from '../../../ground/terms/plans.ts'
+import { isWildcard } from '../../../drops/domains/dns/names.ts'
 import type { RecordLine } from '../../../drops/domains/doctor/diagnose.ts'
 import type { ApiDomain, ApiSingleDomain } from '../../../drops/domains/schemas.ts'
 import type { ApiSite } from '../../../drops/sites/schemas.ts'
@@ -17,6 +18,8 @@ export interface SiteDomains {
   /** How many domains all drops of the organisation have. */
   readonly used: number
   readonly plan: PlanName
+  /** Whether the service can prove wildcards; the plan has to allow them too. */
+  readonly offersWildcards: boolean
   readonly flash?: Page['flash']
   readonly now: number
 }
@@ -103,7 +106,7 @@ function half(domain: ApiSingleDomain, main: ApiSingleDomain | undefined, now: n
         <div>
           <h2>
             ${
-              isDone
+              isDone && !isWildcard(domain.domain)
                 ? html`<a href="https://${domain.domain}">${domain.unicode ?? domain.domain}</a>`
                 : (domain.unicode ?? domain.domain)
             }
@@ -241,6 +244,10 @@ function addForm(viewer: Viewer, view: SiteDomains): Html {
         verbatim: true,
         required: true,
         placeholder: 'www.example.com',
+        hint:
+          view.offersWildcards && plans[plan].wildcardDomains
+            ? '*.docs.example.com brings every name directly below docs.example.com.'
+            : undefined,
         maxlength: MAX_HOST_CHARS,
       })}
       ${form.check({

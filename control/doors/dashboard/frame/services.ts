@@ -114,7 +114,10 @@ export interface DashboardServices {
   readonly browserCookie: BrowserCookie
   readonly limiter: RateLimiter
   readonly botCheck: Pick<BotCheck, 'startToken'>
-  readonly domains: Pick<Domains, 'list' | 'get' | 'add' | 'check' | 'makeMain' | 'remove' | 'count'>
+  readonly domains: Pick<
+    Domains,
+    'list' | 'get' | 'add' | 'check' | 'makeMain' | 'remove' | 'count' | 'offersWildcards'
+  >
   readonly trust: Pick<Trust, 'takedown' | 'restore' | 'report' | 'openQueue' | 'dismiss' | 'search'>
   readonly gallery: Pick<Gallery, 'list'>
   readonly viewerSharing: ViewerSharing

@@ -12,6 +12,25 @@ export interface OwnNames {
 
 export type ParsedDomain = { readonly domain: string } | { readonly problem: string }
 
+const WILDCARD = '*.'
+/** A name below a wildcard that its owner has hardly given to anything else: there it is seen where visitors end up. */
+const LOOKED_AT_LABEL = 'dropway-check'
+
+/** Does it stand for every name directly below another? */
+export function isWildcard(domain: string): boolean {
+  return domain.startsWith(WILDCARD)
+}
+
+/** The name that a wildcard is below; any other name itself. */
+export function baseOf(domain: string): string {
+  return isWildcard(domain) ? domain.slice(WILDCARD.length) : domain
+}
+
+/** A name that visitors of the domain could type. */
+export function visitedName(domain: string): string {
+  return isWildcard(domain) ? `${LOOKED_AT_LABEL}.${baseOf(domain)}` : domain
+}
+
 /** Names that mean nothing in the public DNS (RFC 6761 and its registry, ICANN's reserved ones), with what they are for. */
 const NOT_PUBLIC: ReadonlyMap<string, string> = new Map([
   ['local', 'names on a local network (RFC 6762)'],
@@ -36,16 +55,20 @@ const MAX_LABELS = 10
 /** What the owner typed → an A-label name that could be theirs, or a sentence that says why not. */
 export function parseDomain(input: string, own: OwnNames): ParsedDomain {
   const typed = input.trim().replace(/\.$/, '')
-  if (typed.startsWith('*.') || typed === '*')
-    return {
-      problem:
-        'A wildcard cannot be added: a certificate for it needs changes in your DNS with every renewal. Add each name by itself.',
-    }
+  if (!isWildcard(typed)) return parseName(typed, own)
+  const base = parseName(baseOf(typed), own)
+  if ('problem' in base) return base
+  return isHostname(visitedName(`${WILDCARD}${base.domain}`))
+    ? { domain: `${WILDCARD}${base.domain}` }
+    : { problem: `"${base.domain}" is too long: there is no room for names below it.` }
+}
+
+function parseName(typed: string, own: OwnNames): ParsedDomain {
   if (isIP(typed) !== 0) return { problem: 'Use a domain name, not an address.' }
   // Only names go into the converter: it would read a URL's host out of anything longer.
   const domain = /[\s/:@?#\\%[\]]/.test(typed) ? '' : domainToASCII(typed)
   if (domain === '' || !isHostname(domain))
-    return { problem: `"${input.slice(0, MAX_HOST_CHARS)}" is not a domain name. Write it like www.example.com.` }
+    return { problem: `"${typed.slice(0, MAX_HOST_CHARS)}" is not a domain name. Write it like www.example.com.` }
   if (domain.split('.').length > MAX_LABELS)
     return {
       problem: `"${domain}" has more than ${MAX_LABELS} parts. No certificate authority issues for such a name.`,
@@ -96,7 +119,8 @@ function isOurs(domain: string, { serviceHost, sitesDomain }: OwnNames): boolean
 
 /** The registrable name: what people have a zone for at their DNS provider. */
 export function zoneOf(domain: string): string {
-  return parseSuffix(domain, { allowPrivateDomains: true }).domain ?? domain
+  const base = baseOf(domain)
+  return parseSuffix(base, { allowPrivateDomains: true }).domain ?? base
 }
 
 /** The registrable name itself, where DNS allows no CNAME. */
@@ -119,8 +143,9 @@ export function pairOf(domain: string): string | undefined {
 
 /** As its owner would write it; null where that is the same. */
 export function unicodeOf(domain: string): string | null {
-  const unicode = domainToUnicode(domain)
-  return unicode === '' || unicode === domain ? null : unicode
+  const base = baseOf(domain)
+  const unicode = domainToUnicode(base)
+  return unicode === '' || unicode === base ? null : domain.slice(0, -base.length) + unicode
 }
 
 /** For sentences: an international name in both forms, since DNS providers show either. */

@@ -1,7 +1,7 @@
 /** What DNS says about a domain, gathered as a visitor's resolver and a certificate authority would. */
 import { sideBySide } from '../../../../shared/values/side-by-side.ts'
 import type { CaaProperty, Dns, DnsFailure } from './dns.ts'
-import { selfAndParents, zoneOf } from './names.ts'
+import { baseOf, isWildcard, selfAndParents, visitedName, zoneOf } from './names.ts'
 import type { AddressProbe } from './probe.ts'
 
 /** Resolvers give up between 8 and 16 aliases in a row. */
@@ -19,6 +19,8 @@ export interface Observation {
   /** What stands at `_dropway.<domain>`; undefined when that could not be asked for. */
   readonly txts: readonly string[] | undefined
   readonly caa: CaaFinding
+  /** Aliases from the name on at which authorities look for the proof of a wildcard; empty for other names. */
+  readonly delegation: readonly string[]
   /** What stands at the places where people put records by mistake. */
   readonly strays: readonly Stray[]
   /** Who answered at the addresses, as far as they were looked at. */
@@ -38,15 +40,22 @@ export interface Stray {
 }
 
 export function proofName(domain: string): string {
-  return `_dropway.${domain}`
+  return `_dropway.${baseOf(domain)}`
+}
+
+/** Where authorities look for a proof by DNS (RFC 8555 §8.4). */
+export function challengeName(domain: string): string {
+  return `_acme-challenge.${baseOf(domain)}`
 }
 
 export async function observe(dns: Dns, domain: string, asksCa: boolean): Promise<Observation> {
-  const [route, txt, caa, strays] = await Promise.all([
-    followAliases(dns, domain),
+  const visited = visitedName(domain)
+  const [route, txt, caa, strays, proofs] = await Promise.all([
+    followAliases(dns, visited),
     dns.txt(proofName(domain)),
-    asksCa ? findCaa(dns, domain) : { kind: 'none' as const },
-    findStrays(dns, domain),
+    asksCa ? findCaa(dns, baseOf(domain)) : { kind: 'none' as const },
+    findStrays(dns, domain, visited),
+    asksCa && isWildcard(domain) ? followAliases(dns, challengeName(domain)) : { chain: [] },
   ])
   const addresses = await addressesOf(dns, route)
   return {
@@ -56,6 +65,7 @@ export async function observe(dns: Dns, domain: string, asksCa: boolean): Promis
     failure: route.failure ?? addresses.failure,
     txts: txt.failure === undefined ? txt.values : undefined,
     caa,
+    delegation: proofs.chain,
     strays,
     probes: [],
   }
@@ -100,10 +110,12 @@ async function findCaa(dns: Dns, domain: string): Promise<CaaFinding> {
 }
 
 /** The zone's name typed twice, the proof at the name itself, the proof at the zone instead of the name. */
-async function findStrays(dns: Dns, domain: string): Promise<Stray[]> {
+async function findStrays(dns: Dns, domain: string, visited: string): Promise<Stray[]> {
   const zone = zoneOf(domain)
-  const texts = [`${proofName(domain)}.${zone}`, domain, proofName(zone)].filter((name) => name !== proofName(domain))
-  const [alias, ...found] = await Promise.all([dns.cname(`${domain}.${zone}`), ...texts.map((name) => dns.txt(name))])
+  const texts = [`${proofName(domain)}.${zone}`, baseOf(domain), proofName(zone)].filter(
+    (name) => name !== proofName(domain),
+  )
+  const [alias, ...found] = await Promise.all([dns.cname(`${visited}.${zone}`), ...texts.map((name) => dns.txt(name))])
   return [
     ...alias.values.map((value): Stray => ({ type: 'CNAME', name: `${domain}.${zone}`, value })),
     ...sideBySide(texts, found).flatMap(([name, { values }]) =>

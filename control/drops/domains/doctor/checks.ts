@@ -14,6 +14,7 @@ import {
   type RoutingTransaction,
 } from '../../../ground/routing/changes.ts'
 import type { Dns } from '../dns/dns.ts'
+import { visitedName } from '../dns/names.ts'
 import { observe } from '../dns/observe.ts'
 import { createProbe } from '../dns/probe.ts'
 import * as queries from '../queries.ts'
@@ -78,7 +79,7 @@ export function createChecks(deps: ChecksDependencies): Checks {
     const ownership = ownershipOf(row, holder, zone, installation)
     // Only at a proven name: no owner makes us look at others' addresses.
     const mayProbe = asksCa && (ownership === 'holds' || ownership === 'takes_over') && zone.addresses.length > 0
-    const probes = mayProbe ? await prober.probe(row.domain, zone.addresses) : []
+    const probes = mayProbe ? await prober.probe(visitedName(row.domain), zone.addresses) : []
     const retry = decodeRetryState(await redis.hget(keys.acmeRetry, row.domain).catch(() => null))
     return { observation: { ...zone, probes }, beganMs, serviceAddresses, retry }
   }

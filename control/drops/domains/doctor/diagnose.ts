@@ -5,8 +5,8 @@
  */
 import { isIP } from 'node:net'
 import type { CaaProperty } from '../dns/dns.ts'
-import { hostInZone, isApex, zoneOf } from '../dns/names.ts'
-import { proofName, type CaaFinding, type Observation } from '../dns/observe.ts'
+import { hostInZone, isApex, isWildcard, zoneOf } from '../dns/names.ts'
+import { challengeName, proofName, type CaaFinding, type Observation } from '../dns/observe.ts'
 import type { AddressProbe } from '../dns/probe.ts'
 
 export const recordTypes = ['A', 'AAAA', 'CNAME', 'ALIAS', 'TXT', 'CAA'] as const
@@ -35,6 +35,7 @@ export const foundByCheck = [
   'wrong_target',
   'cname_loop',
   'txt_missing',
+  'delegation_missing',
   'servfail',
   'timeout',
   'caa_forbids',
@@ -57,6 +58,8 @@ export interface WantedZone {
   readonly isProven: boolean
   /** The TXT value is needed whatever the alias says: another account holds the name. */
   readonly isTransfer: boolean
+  /** Where proofs of a wildcard are written; undefined where none is needed. */
+  readonly proofsAt: string | undefined
   /** What a CAA record must name so that our authority may issue. */
   readonly authorities: readonly string[]
   /** Port on which authorities look. */
@@ -80,12 +83,13 @@ export interface Diagnosis {
 export function diagnose(seen: Observation, wanted: WantedZone): Diagnosis {
   const routing = judgeRouting(seen, wanted)
   const proof = proofLines(seen, wanted, routing)
+  const delegation = judgeDelegation(seen, wanted)
   const caa = judgeCaa(seen.caa, wanted)
-  const finding = routing.finding ?? proof.finding ?? caa.finding
+  const finding = routing.finding ?? proof.finding ?? delegation.finding ?? caa.finding
   return {
     reason: finding?.reason ?? null,
     about: finding?.about ?? '',
-    records: [...routing.lines, ...proof.lines, ...caa.lines],
+    records: [...routing.lines, ...proof.lines, ...delegation.lines, ...caa.lines],
     alternative: routing.alternative,
     warnings: [...routing.warnings, ...proof.warnings, ...strayWarnings(seen, wanted, routing, proof)],
     isRouted: routing.finding === undefined,
@@ -231,24 +235,40 @@ function proofLines(seen: Observation, wanted: WantedZone, routing: Routing): Pr
   return { finding: undefined, lines: [line], warnings: routing.finding ? [] : [warning] }
 }
 
+type Judged = Pick<Proof, 'finding' | 'lines'>
+
+/** Only its owner's zone can say that a wildcard is ours to prove: an alias from where authorities look to where we write. */
+function judgeDelegation({ delegation, chain }: Observation, { domain, target, proofsAt }: WantedZone): Judged {
+  if (proofsAt === undefined || delegation.includes(proofsAt)) return { finding: undefined, lines: [] }
+  // A wildcard's own alias answers for every name that has no record.
+  const [found] = delegation
+  const isOwn = found !== undefined && found !== target && found !== chain[0]
+  const line = lineFor(challengeName(domain), 'CNAME', proofsAt, isOwn ? [found] : [])
+  return { finding: { reason: 'delegation_missing', about: line.name }, lines: [line] }
+}
+
 /** What an authority may not find (RFC 8659 §4.2, RFC 8657): a set without our name, or a property it cannot read. */
-function judgeCaa(
-  caa: CaaFinding,
-  { authorities }: WantedZone,
-): { finding: Finding | undefined; lines: readonly RecordLine[] } {
+function judgeCaa(caa: CaaFinding, { authorities, domain }: WantedZone): Judged {
   if (caa.kind === 'none') return { finding: undefined, lines: [] }
   if (caa.kind === 'failed') return { finding: { reason: 'caa_failed', about: caa.name }, lines: [] }
   const texts = caa.properties.map(caaText)
   const unreadable = caa.properties.filter(({ isCritical, tag }) => isCritical && !READABLE_CAA_TAGS.has(tag))
-  const issuers = caa.properties.filter(({ tag }) => tag === 'issue')
-  const isNamed = issuers.length === 0 || issuers.some(({ value }) => permits(value, authorities))
+  const tag = issuingTag(domain, caa.properties)
+  const method = isWildcard(domain) ? 'dns-01' : 'http-01'
+  const issuers = caa.properties.filter((property) => property.tag === tag)
+  const isNamed = issuers.length === 0 || issuers.some(({ value }) => permits(value, authorities, method))
   if (unreadable.length === 0 && isNamed) return { finding: undefined, lines: [] }
   const obsolete = unreadable.map((property) => ({
     ...lineFor(caa.name, 'CAA', caaText(property), texts),
     action: 'remove' as const,
   }))
-  const permission = isNamed ? [] : [lineFor(caa.name, 'CAA', `0 issue "${authorities[0] ?? ''}"`, texts, 'add')]
+  const permission = isNamed ? [] : [lineFor(caa.name, 'CAA', `0 ${tag} "${authorities[0] ?? ''}"`, texts, 'add')]
   return { finding: { reason: 'caa_forbids', about: caa.name }, lines: [...obsolete, ...permission] }
+}
+
+/** For a wildcard, `issuewild` counts alone where there is one (RFC 8659 §4.3). */
+function issuingTag(domain: string, properties: readonly CaaProperty[]): 'issue' | 'issuewild' {
+  return isWildcard(domain) && properties.some(({ tag }) => tag === 'issuewild') ? 'issuewild' : 'issue'
 }
 
 const READABLE_CAA_TAGS: ReadonlySet<string> = new Set(
@@ -260,10 +280,10 @@ function caaText({ isCritical, tag, value }: CaaProperty): string {
 }
 
 /** `;` alone names none. Methods other than ours are no permission; further parameters are the authority's business. */
-function permits(issuer: string, authorities: readonly string[]): boolean {
+function permits(issuer: string, authorities: readonly string[], method: string): boolean {
   const [name = '', ...parameters] = issuer.split(';').map((part) => part.trim().toLowerCase())
   const methods = parameters.find((parameter) => parameter.startsWith('validationmethods='))?.split('=')[1]
-  return authorities.includes(name) && (methods === undefined || methods.split(',').includes('http-01'))
+  return authorities.includes(name) && (methods === undefined || methods.split(',').includes(method))
 }
 
 function strayWarnings(

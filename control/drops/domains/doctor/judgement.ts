@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto'
 import type { RetryState } from '../../../../shared/certificates/retry.ts'
 import { siteHost } from '../../../../shared/http/hosts.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
-import type { Observation } from '../dns/observe.ts'
+import { isWildcard } from '../dns/names.ts'
+import { challengeName, type Observation } from '../dns/observe.ts'
 import type { DomainChanges, DomainRow } from '../queries.ts'
 import * as rules from '../rules.ts'
 import { diagnose, type Diagnosis, type WantedZone } from './diagnose.ts'
@@ -24,13 +25,16 @@ export interface Installation {
   /** Names by which CAA records allow our certificate authority. */
   readonly authorities: readonly string[]
   readonly challengePort: number
+  /** Where the edges write proofs by DNS, their own and those that are led there; undefined where no authority asks. */
+  readonly proofsAt: string | undefined
 }
 
 export function installationOf(
   config: Pick<ControlConfig, 'sitesDomain' | 'challengePort' | 'caaIdentities' | 'acmeDirectoryUrl'>,
 ): Installation {
-  const { sitesDomain, challengePort } = config
-  return { sitesDomain, challengePort, authorities: caaIdentities(config) }
+  const { sitesDomain, challengePort, acmeDirectoryUrl } = config
+  const proofsAt = acmeDirectoryUrl === undefined ? undefined : challengeName(sitesDomain)
+  return { sitesDomain, challengePort, proofsAt, authorities: caaIdentities(config) }
 }
 
 /** What a check has seen before it decides. */
@@ -85,6 +89,7 @@ export function wantedFor(
     proof: isTransfer && row.transfer_token !== null ? transferValue(row.transfer_token) : proof,
     isProven: ownership === 'holds' || ownership === 'takes_over',
     isTransfer,
+    proofsAt: isWildcard(row.domain) ? installation.proofsAt : undefined,
     authorities: installation.authorities,
     challengePort: installation.challengePort,
   }
@@ -171,6 +176,7 @@ const unseen: Observation = {
   failure: undefined,
   txts: [],
   caa: { kind: 'none' },
+  delegation: [],
   strays: [],
   probes: [],
 }

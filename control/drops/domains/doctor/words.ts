@@ -35,6 +35,8 @@ const TEXTS: Readonly<Record<DomainReason, Explain>> = {
   cname_loop: ({ name, about }) =>
     `The CNAME records of ${name} never come to an address (${about}). Change what is listed.`,
   txt_missing: ({ name }) => `${name} leads here, but nothing proves that it is yours. Add the TXT record listed.`,
+  delegation_missing: ({ name, about }) =>
+    `A certificate for ${name} is proven at ${about}, which does not lead to us yet. Add the CNAME record listed, and leave it there: renewals need it too.`,
   servfail: ({ about }) =>
     `The name servers of ${about} answer with an error (SERVFAIL). Check the zone and its DNSSEC settings at your DNS provider.`,
   timeout: ({ about }) => `The name servers of ${about} do not answer in time. Check the zone at your DNS provider.`,

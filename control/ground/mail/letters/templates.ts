@@ -287,7 +287,11 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name], service
     ],
     items: [
       ...drops.map((drop) => ({ ...drop, note: 'paused' })),
-      ...domains.map((domain) => ({ name: domain, url: `https://${domain}`, note: 'paused; its certificate is kept' })),
+      ...domains.map((domain) => ({
+        name: domain,
+        url: `https://${domain.replace(/^\*\./, '')}`,
+        note: 'paused; its certificate is kept',
+      })),
     ],
     action: { label: 'Choose what stays live', url: chooseLink },
     footer: toOwner(service),
