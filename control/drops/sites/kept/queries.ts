@@ -122,3 +122,42 @@ export async function deletePublishesBefore(sql: Sql, before: Date, limit: numbe
     where p.id = oldest.id and oldest.at < ${before}`
   return count
 }
+
+/** The drop that was deleted first, if that was before then. */
+export async function lockDeletedBefore(sql: Sql, before: Date): Promise<string | undefined> {
+  const [row] = await sql<{ id: string }[]>`
+    select id from sites where deleted_at < ${before} order by deleted_at limit 1 for update skip locked`
+  return row?.id
+}
+
+/** Hosts at which the edges still say that this drop is gone: no other drop has taken the name. */
+export async function buriedHosts(sql: Sql, siteId: string, hostOf: (slug: string) => string): Promise<string[]> {
+  const slugs = await sql<{ slug: string }[]>`select slug from slugs where site_id = ${siteId}`
+  const hosts = slugs.map(({ slug }) => hostOf(slug))
+  const rows = await sql<{ host: string }[]>`
+    select host from routes where host = any(${hosts}) and record ->> 'kind' <> 'none' order by host`
+  return rows.map(({ host }) => host)
+}
+
+/** Tables whose rows do not go with their drop by themselves, those first that others refer to. */
+export const HELD_BY_DROP = [
+  'thread_images',
+  'thread_messages',
+  'threads',
+  'access_requests',
+  'viewer_invitations',
+  'viewer_codes',
+  'admissions',
+  'guest_links',
+  'viewers',
+  'publishers',
+  'domains',
+  'publishes',
+  'versions',
+  'slugs',
+] as const
+
+export async function deleteDrop(sql: Sql, siteId: string): Promise<void> {
+  for (const table of HELD_BY_DROP) await sql`delete from ${sql(table)} where site_id = ${siteId}`
+  await sql`delete from sites where id = ${siteId}`
+}
