@@ -61,13 +61,13 @@ export function composeJobs(services: Services, records: JobRecords): Jobs[] {
   ]
 }
 
-async function forgetRecords({ sql, redis, clock, config }: Services): Promise<void> {
+async function forgetRecords({ sql, redis, routing, clock, config }: Services): Promise<void> {
   await forgetGoneHosts(sql, redis, new Date(clock.now()))
   if (config.recordsKeptMs === undefined) return
   const before = new Date(clock.now() - config.recordsKeptMs)
   await forgetAudit(sql, before)
   await forgetPublishes(sql, before)
-  await forgetDeletedDrops(sql, config.sitesDomain, before)
+  await forgetDeletedDrops({ sql, sitesDomain: config.sitesDomain, propagate: routing.propagate }, before)
 }
 
 async function sweepFactors({ factors, passkeys }: Pick<Services, 'factors' | 'passkeys'>): Promise<void> {

@@ -61,7 +61,11 @@ test('a drop that was deleted long ago is forgotten, and its address with it; wh
   await sql`insert into slugs (slug, site_id, kind) values ('taken', 'alive', 'current')`
   await route('taken.sites.test', 'alive', 1)
 
-  expect(await forgetDeletedDrops(sql, 'sites.test', BORDER)).toBe(2)
+  const told: string[] = []
+  const forget = (): Promise<number> =>
+    forgetDeletedDrops({ sql, sitesDomain: 'sites.test', propagate: async ({ hosts }) => told.push(...hosts) }, BORDER)
+  expect(await forget()).toBe(2)
+  expect(told).toEqual(['long-gone.sites.test'])
   const left = async (table: string): Promise<string[]> =>
     (
       await sql<
@@ -80,7 +84,7 @@ test('a drop that was deleted long ago is forgotten, and its address with it; wh
     'long-gone.sites.test none',
     'taken.sites.test site',
   ])
-  expect(await forgetDeletedDrops(sql, 'sites.test', BORDER)).toBe(0)
+  expect(await forget()).toBe(0)
 })
 
 test('a record that says nothing goes from Redis and the table after a month; one that is used again stays', async () => {

@@ -51,7 +51,7 @@ async function noteGoneHosts(sql: Sql, now: Date): Promise<void> {
     delete from gone_hosts g using routes r where r.host = g.host and r.record ->> 'kind' <> 'none'`
 }
 
-/** Of records that were published: what waits in the outbox would put them back. */
+/** Only records that were published: what waits in the outbox would put them back. */
 async function findGoneHosts(sql: Sql, except: string, before: Date, limit: number): Promise<GoneHost[]> {
   return sql<GoneHost[]>`
     select r.host, r.revision from gone_hosts g

@@ -1,22 +1,33 @@
 /** What is left of a drop that was deleted long ago: its rows, and the word "gone" at its address. */
 import { siteHost } from '../../../../shared/http/hosts.ts'
 import type { Pool } from '../../../ground/database/sql.ts'
-import { changeRoutes } from '../../../ground/routing/changes.ts'
+import { allChanges, changeRoutes, type Changed, type RouteChanges } from '../../../ground/routing/changes.ts'
 import { setRoute } from '../../../ground/routing/outbox.ts'
 import { buriedHosts, deleteDrop, lockDeletedBefore } from './queries.ts'
 
 /** So many at most in one run; the rest is for the next. */
 const MAX_DROPS = 2000
 
-/** Forgets drops that were deleted before then, each in a transaction. Their addresses are those of no drop from then on. */
-export async function forgetDeletedDrops(sql: Pool, sitesDomain: string, before: Date): Promise<number> {
-  let forgotten = 0
-  while (forgotten < MAX_DROPS && (await forgetNext(sql, sitesDomain, before))) forgotten++
-  return forgotten
+export interface DeletedDropsDependencies {
+  readonly sql: Pool
+  readonly sitesDomain: string
+  propagate(changes: RouteChanges): Promise<unknown>
 }
 
-async function forgetNext(sql: Pool, sitesDomain: string, before: Date): Promise<boolean> {
-  const { value } = await changeRoutes(sql, async (tx) => {
+/** Forgets drops that were deleted before then, each in a transaction. Their addresses are those of no drop from then on. */
+export async function forgetDeletedDrops(deps: DeletedDropsDependencies, before: Date): Promise<number> {
+  const all: RouteChanges[] = []
+  while (all.length < MAX_DROPS) {
+    const { value: isForgotten, changes } = await forgetNext(deps, before)
+    if (!isForgotten) break
+    all.push(changes)
+  }
+  if (all.length > 0) await deps.propagate(allChanges(all))
+  return all.length
+}
+
+function forgetNext({ sql, sitesDomain }: DeletedDropsDependencies, before: Date): Promise<Changed<boolean>> {
+  return changeRoutes(sql, async (tx) => {
     const id = await lockDeletedBefore(tx, before)
     if (id === undefined) return false
     for (const host of await buriedHosts(tx, id, (slug) => siteHost(slug, sitesDomain)))
@@ -24,5 +35,4 @@ async function forgetNext(sql: Pool, sitesDomain: string, before: Date): Promise
     await deleteDrop(tx, id)
     return true
   })
-  return value
 }
