@@ -119,7 +119,7 @@ export function composeDrops(ground: Ground): Drops {
   })
   const previews = createPreviews({ sql, clock, routing, refreshRoutes, sites, versions, config })
   const trust = createTrust({ ...ground, routing, refreshRoutes })
-  const inspector = createInspector({ log })
+  const inspector = createInspector({ blobStore: { url: config.blobStore }, log })
   const botCheck = createBotCheck(secrets)
   const sender = createWebhookSender({ dns: createDns(config.dnsResolver), ...config })
   return {

@@ -29,7 +29,8 @@ export interface FileStats {
   readonly mtimeMs: number
 }
 
-export const offThreadCalls: FileCalls = promises
+/** `rm` would look at the file first, in a turn of its own. */
+export const offThreadCalls: FileCalls = { ...promises, rm: promises.unlink }
 
 const datasync = promisify(fs.fdatasync)
 const sync = promisify(fs.fsync)
@@ -44,11 +45,17 @@ export const directCalls: FileCalls = {
 }
 
 function openDirectly(descriptor: number): OpenFile {
+  let isOpen = true
   return {
     write: async (chunk, offset) => ({ bytesWritten: fs.writeSync(descriptor, chunk, offset) }),
     stat: async () => fs.fstatSync(descriptor),
     datasync: () => datasync(descriptor),
     sync: () => sync(descriptor),
-    close: async () => fs.closeSync(descriptor),
+    async close() {
+      // The number of a closed file is given to the next one that is opened, which a second call would close.
+      if (!isOpen) throw new Error('this file is closed')
+      isOpen = false
+      fs.closeSync(descriptor)
+    },
   }
 }

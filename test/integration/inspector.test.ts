@@ -1,29 +1,39 @@
 /** A page that cannot be inspected in time is held back, not published. */
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createAnonymous } from '../../control/drops/anonymous/anonymous.ts'
 import { createInspector, type Inspector } from '../../control/drops/trust/inspector.ts'
 import { silentLog } from '../../shared/running/log.ts'
+import { startPublishing, type PublishingFixture } from '../support/publishing.ts'
 
 let inspector: Inspector
-afterEach(() => inspector.close())
+let store: PublishingFixture
+let blobStore: { readonly url: string }
+beforeEach(async () => {
+  store = await startPublishing()
+  blobStore = { url: `file:${store.storeDir}` }
+})
+afterEach(async () => {
+  await inspector.close()
+  await store.close()
+})
 
 const PAGE = Buffer.from('<h1>harmless</h1>')
 
 test('a page that is inspected in time is judged', async () => {
-  inspector = createInspector({ log: silentLog })
-  expect(await inspector.inspect(PAGE, '192.0.2.1')).toMatchObject({ verdict: 'ok' })
+  inspector = createInspector({ blobStore, log: silentLog })
+  const { hash } = await store.blobs.put(PAGE)
+  expect(await inspector.inspect(hash, '192.0.2.1')).toMatchObject({ verdict: 'ok' })
 })
 
 test('one that is not is refused before anything is written, and what was uploaded is taken back', async () => {
   // Less than a thread needs to begin.
-  inspector = createInspector({ log: silentLog, timeoutMs: 1 })
+  inspector = createInspector({ blobStore, log: silentLog, timeoutMs: 1 })
   const deeds: string[] = []
   const anonymous = createAnonymous({
     sql: { begin: () => deeds.push('a transaction') },
     inspector,
     config: { allowsAnonymous: true },
     publishing: {
-      readBlob: async () => PAGE,
       receive: () => ({
         addSingle: async () => {},
         finish: async () => ({ landingHash: 'h' }),

@@ -27,8 +27,8 @@ import * as queries from './queries.ts'
 import type { AnonymousStorage } from './storage.ts'
 
 export interface PageInspector {
-  /** `network`: who sent it; senders share the thread. Throws `unavailable` when it could not be decided. */
-  inspect(page: Buffer, network: string): Promise<Inspection>
+  /** `hash`: the blob of the page. `network`: who sent it; senders share the thread. Throws `unavailable` when it could not be decided. */
+  inspect(hash: string, network: string): Promise<Inspection>
   /** Puts a published page into the review queue, in the publish's transaction. */
   queue(sql: Sql, siteId: string, inspection: Inspection): Promise<void>
 }
@@ -63,7 +63,7 @@ interface AnonymousDependencies {
   refreshRoutes: RefreshRoutes
   sites: Pick<Sites, 'lockOrganisation' | 'roomFor' | 'showAll' | 'find' | 'remove'>
   versions: Pick<Versions, 'commitUnclaimed' | 'requireStorage'>
-  publishing: Pick<Publishing, 'receive' | 'readBlob'>
+  publishing: Pick<Publishing, 'receive'>
   limiter: RateLimiter
   inspector: PageInspector
   storage: AnonymousStorage
@@ -210,15 +210,7 @@ interface Admission {
 }
 
 /** Who may publish without an account, and what: limits and the bot check before a body is read, the page after it. */
-function createAdmission({
-  sql,
-  clock,
-  limiter,
-  botCheck,
-  inspector,
-  publishing,
-  config,
-}: AnonymousDependencies): Admission {
+function createAdmission({ sql, clock, limiter, botCheck, inspector, config }: AnonymousDependencies): Admission {
   const rejections = createRejectionMemory(clock)
   return {
     async admit(publisher: Publisher): Promise<void> {
@@ -243,10 +235,7 @@ function createAdmission({
     },
 
     async requireHarmless(publisher: Publisher, prepared: PreparedVersion): Promise<Inspection> {
-      const inspection = await inspector.inspect(
-        await publishing.readBlob(prepared.landingHash),
-        limitKeyOfIp(publisher.ip),
-      )
+      const inspection = await inspector.inspect(prepared.landingHash, limitKeyOfIp(publisher.ip))
       if (inspection.verdict !== 'reject') return inspection
       rejections.add(limitKeyOfIp(publisher.ip))
       throw errors.contentRejected(

@@ -13,6 +13,7 @@ import { prepareVersion } from './intake/prepare.ts'
 import { planWords } from './analysis/page-words.ts'
 import { createReadings } from './analysis/readings.ts'
 import { compressVersion, refineVersion } from './storage/refine.ts'
+import { createStoring } from './storage/storing.ts'
 import { createPublishingWorkers } from './workers/workers.ts'
 
 export interface PublishingOptions {
@@ -27,7 +28,8 @@ export interface PublishingOptions {
 }
 
 export function createPublishing(options: PublishingOptions): Publishing {
-  const { blobs } = options
+  const storing = createStoring(options.blobs, options.blobStore)
+  const { blobs } = storing
   const scratchDir = path.resolve(options.scratchDir)
   const manifests = createManifests(blobs)
   const readings = createReadings()
@@ -67,7 +69,7 @@ export function createPublishing(options: PublishingOptions): Publishing {
     drawCard: (orgId, text) => threads.card(orgId, text),
     exportZip: (sites) => exportZip(blobs, sites),
     collectGarbage: (limits) => collectGarbage({ blobs, scratchDir, ...limits }),
-    close: () => threads.close(),
+    close: async () => void (await Promise.all([threads.close(), storing.close()])),
   }
 }
 

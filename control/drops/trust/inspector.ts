@@ -1,4 +1,5 @@
-/** Runs the phishing heuristic off the event loop. */
+/** Runs the phishing heuristic off the event loop, in threads that read the page themselves. */
+import type { BlobStoreLocation } from '../../../shared/blobs/open.ts'
 import { errors, type ApiError } from '../../../shared/contracts/errors.ts'
 import type { Log } from '../../../shared/running/log.ts'
 import type { Inspection } from './phishing.ts'
@@ -14,16 +15,23 @@ const THREADS = 2
 
 export interface Inspector {
   /**
-   * `network`: who sent it; senders share the threads. A page that cannot be inspected is refused: it may have been made
-   * to defeat the heuristic.
+   * `hash`: the blob of the page. `network`: who sent it; senders share the threads. A page that cannot be inspected is
+   * refused: it may have been made to defeat the heuristic.
    */
-  inspect(page: Buffer, network: string): Promise<Inspection>
+  inspect(hash: string, network: string): Promise<Inspection>
   close(): Promise<void>
 }
 
-export function createInspector({ log, timeoutMs = TIMEOUT_MS }: { log: Log; timeoutMs?: number }): Inspector {
+export interface InspectorOptions {
+  readonly blobStore: BlobStoreLocation
+  readonly log: Log
+  readonly timeoutMs?: number
+}
+
+export function createInspector({ blobStore, log, timeoutMs = TIMEOUT_MS }: InspectorOptions): Inspector {
   const pool = createWorkerPool({
     script: new URL('./inspector-worker.ts', import.meta.url),
+    workerData: blobStore,
     size: THREADS,
     share: 1,
     maxHeapMb: HEAP_MB,
@@ -31,9 +39,9 @@ export function createInspector({ log, timeoutMs = TIMEOUT_MS }: { log: Log; tim
     maxWaitMs: MAX_WAIT_MS,
   })
   return {
-    async inspect(page, network) {
+    async inspect(hash, network) {
       const limits = { timeoutMs, owner: network }
-      const inspection = await pool.run<Inspection>({ page }, limits).catch((error: unknown) => {
+      const inspection = await pool.run<Inspection>({ hash }, limits).catch((error: unknown) => {
         log.warn({ err: error }, 'a page could not be inspected')
         throw error instanceof JobTimeout || error instanceof JobCrashed ? undecided() : error
       })

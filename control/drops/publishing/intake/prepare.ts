@@ -42,8 +42,8 @@ import { firstScreenOf } from '../analysis/first-screen.ts'
 import { decodeCode, type EncodedLinks } from '../analysis/links.ts'
 import type { LoadedCode } from '../manifest/immutable.ts'
 import type { Readings } from '../analysis/readings.ts'
-import type { ReportInput } from '../analysis/report.ts'
-import { ruleFilesOf, type SiteRules } from '../manifest/site-rules.ts'
+import { writeReport, type LinkReport, type ReportInput } from '../analysis/report.ts'
+import { readSiteRules, ruleFilesOf, type RuleFiles, type SiteRules } from '../manifest/site-rules.ts'
 import { decodeText } from '../files/text-encoding.ts'
 import { isHtmlType, mediaTypeOf } from '../files/types.ts'
 import { isSecretByName, siftSecrets } from './withhold.ts'
@@ -68,6 +68,8 @@ const RECHECKED_BYTES = 2_000_000
 const MAX_REPORTED_LINK_CHARS = 16_000_000
 /** Lists of scripts and stylesheets that are looked at, each once: a site has a few, as long as a page's head. */
 const MAX_CODE_CHARS = 1_000_000
+/** A report that the event loop writes itself, in a tenth of a millisecond. */
+const SHORT_REPORT = { files: 8, linkChars: 2000 }
 const PARALLEL_LOOKUPS = 16
 
 export interface Upload {
@@ -126,7 +128,7 @@ export async function prepareVersion(
   const { analyses: compressed } = await analyseFiles(workers, left, upload.remember)
   const files = withVariants(read, compressed)
   const landing = requireLandingPage(files)
-  const rules = await workers.readRules(ruleFilesOf(files))
+  const rules = await rulesOf(blobs, workers, ruleFilesOf(files))
   const loaded = loadedCode(landing, files, readingOf)
   const manifest = buildManifest({ files, facts: mergeFacts(facts, compressed), loaded, ...rules })
   const stored = upload.remember(await manifests.write(manifest))
@@ -138,12 +140,26 @@ export async function prepareVersion(
     title: readingOf.get(landing.path)?.title ?? '',
     blobs: [...new Set([...blobsOf(manifest), stored.hash])],
     report: {
-      ...(await workers.report({ ...reportInput(files, readingOf, rules), secrets: allowed, unserved })),
+      ...(await reportOn(workers, { ...reportInput(files, readingOf, rules), secrets: allowed, unserved })),
       blocked,
     },
     landingHash: landing.hash,
     compression: compressionOf(manifest),
   }
+}
+
+/** A site without rules is not worth a turn with a thread: nothing is read, and nothing of the publisher's is parsed. */
+function rulesOf(blobs: BlobStore, workers: UploadWorkers, files: RuleFiles): Promise<SiteRules> {
+  const hasNone = !files.redirects && !files.headers && files.hostFiles.length === 0
+  return hasNone ? readSiteRules(blobs, files) : workers.readRules(files)
+}
+
+/** So few files and links are looked at in less time than a thread is told of them. */
+async function reportOn(workers: UploadWorkers, input: ReportInput): Promise<LinkReport> {
+  const linkChars = input.files.reduce((sum, { links }) => sum + (links?.length ?? 0), 0)
+  const rules = input.rules.redirects.length + input.rules.headers.length + input.rules.invalid.length
+  const isShort = input.files.length <= SHORT_REPORT.files && linkChars <= SHORT_REPORT.linkChars && rules === 0
+  return isShort ? writeReport(input, () => false) : workers.report(input)
 }
 
 /** How far a version is compressed when it goes live. One small page needs no job to look at it again. */

@@ -1,0 +1,126 @@
+/**
+ * Stores small blobs in a thread. To make a blob durable takes eleven calls of the file system, and from an event loop each
+ * of them goes to another thread and back; the storing thread makes them directly (`directCalls`), for one message there and
+ * one back.
+ *
+ * Blobs that arrive while the disk is busy wait for each other and go together: their syncs become one of the disk.
+ *
+ *   put ─▶ waiting ─▶ a batch (two at once, one thread each) ─▶ durable, each with its own answer
+ *
+ * What is large is written while it arrives, as before, and so is what goes to a store that is not a directory.
+ */
+import type { BlobStore, BlobWriter, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
+import { parseBlobStoreUrl, splitLocation } from '../../../../shared/blobs/location.ts'
+import type { BlobStoreLocation } from '../../../../shared/blobs/open.ts'
+import { createWorkerPool, type WorkerPool } from '../../../../shared/running/threads/pool.ts'
+import { sideBySide } from '../../../../shared/values/side-by-side.ts'
+
+/** What one upload may hold in memory before it is written to a file. Most pages and all of their manifests are smaller. */
+const SMALL_BYTES = 65_536
+/** The next batch is written while the disk syncs the one before. */
+const THREADS = 2
+/** Some milliseconds of a thread, so that the first of a batch does not wait long for the last. */
+const MAX_BATCH_BLOBS = 64
+/** The disk may be slow; the time of a batch is counted in processor time. */
+const TIMEOUT_MS = 60_000
+/** Batches are a few megabytes. */
+const HEAP_MB = 64
+const IDLE_MS = 60_000
+
+/** What the thread is asked for. */
+export interface StoringJob {
+  readonly blobs: readonly Uint8Array[]
+}
+
+/** What became of each blob: one that failed fails alone. */
+export type StoringOutcome = { readonly stored: StoredBlob } | { readonly failure: string }
+
+export interface Storing {
+  /** The same store. */
+  readonly blobs: BlobStore
+  close(): Promise<void>
+}
+
+export function createStoring(blobs: BlobStore, location: BlobStoreLocation): Storing {
+  if (!isDirectory(location)) return { blobs, close: async () => {} }
+  const pool = createWorkerPool({
+    script: new URL('./storing-worker.ts', import.meta.url),
+    workerData: location,
+    size: THREADS,
+    share: THREADS,
+    maxHeapMb: HEAP_MB,
+    maxWaiting: THREADS,
+    maxWaitMs: TIMEOUT_MS,
+    idleMs: IDLE_MS,
+  })
+  const putSmall = createBatches(pool)
+  const put: BlobStore['put'] = (bytes) => (bytes.length > SMALL_BYTES ? blobs.put(bytes) : putSmall(bytes))
+  return {
+    blobs: { ...blobs, put, writer: async () => collectingWriter(blobs, putSmall) },
+    close: () => pool.close(),
+  }
+}
+
+function isDirectory({ url: text }: BlobStoreLocation): boolean {
+  const { url, former } = splitLocation(text)
+  return former === undefined && parseBlobStoreUrl(url).kind === 'directory'
+}
+
+interface Wanted {
+  readonly bytes: Uint8Array
+  resolve(stored: StoredBlob): void
+  reject(error: Error): void
+}
+
+function createBatches(pool: WorkerPool): (bytes: Uint8Array) => Promise<StoredBlob> {
+  const waiting: Wanted[] = []
+  let running = 0
+
+  async function store(batch: readonly Wanted[]): Promise<void> {
+    const job: StoringJob = { blobs: batch.map(({ bytes }) => bytes) }
+    try {
+      const outcomes = await pool.run<readonly StoringOutcome[]>(job, { timeoutMs: TIMEOUT_MS, owner: 'storing' })
+      for (const [wanted, outcome] of sideBySide(batch, outcomes)) {
+        if ('stored' in outcome) wanted.resolve(outcome.stored)
+        else wanted.reject(new Error(outcome.failure))
+      }
+    } catch (error) {
+      for (const wanted of batch) wanted.reject(error as Error)
+    }
+  }
+
+  async function runNext(): Promise<void> {
+    if (running === THREADS || waiting.length === 0) return
+    running += 1
+    await store(waiting.splice(0, MAX_BATCH_BLOBS))
+    running -= 1
+    void runNext()
+  }
+
+  return (bytes) =>
+    new Promise((resolve, reject) => {
+      // A message copies the whole memory that a view looks into, which may be more than the view.
+      waiting.push({ bytes: Uint8Array.from(bytes), resolve, reject })
+      // Those who come in the same turn of the event loop go together.
+      setImmediate(() => void runNext())
+    })
+}
+
+/** Holds bytes while they are few, and begins a file when they are more. */
+function collectingWriter(blobs: BlobStore, putSmall: (bytes: Uint8Array) => Promise<StoredBlob>): BlobWriter {
+  const held: Uint8Array[] = []
+  let size = 0
+  let file: BlobWriter | undefined
+  return {
+    async write(chunk) {
+      size += chunk.length
+      if (file) return file.write(chunk)
+      held.push(chunk)
+      if (size <= SMALL_BYTES) return
+      file = await blobs.writer()
+      for (const piece of held.splice(0)) await file.write(piece)
+    },
+    finish: () => (file ? file.finish() : putSmall(Buffer.concat(held))),
+    abort: async () => file?.abort(),
+  }
+}
