@@ -75,7 +75,7 @@ ${refusal && html`<p class="notice bad" role="alert" id="problem">${PROBLEMS[ref
 <form class="stack" method="post" action="${VISIT_PATH}">
 <input type="hidden" name="next" value="${options.next}">
 <input type="hidden" name="email" value="${email}">
-<p class="soft">No mail after a minute? Look into the spam folder, or <button class="button quiet" name="do" value="code">send another code</button></p>
+<p class="soft">No mail after a minute? Look into the spam folder. <button class="button quiet" name="do" value="code">Send another code</button></p>
 ${options.asks && html`<p class="soft">Not on the list? <button class="button quiet" name="do" value="ask">Ask the owner for access</button></p>`}
 </form>`,
     retryAfterSeconds: isLimited ? (refusal.retry_after ?? 60) : undefined,

@@ -79,6 +79,7 @@ body.standalone{display:grid;grid-template-rows:auto 1fr auto;gap:var(--space-5)
 .standalone .lead{font-size:var(--text-l);color:var(--ink-soft)}
 .standalone footer{color:var(--ink-soft);font-size:var(--text-s)}
 .standalone .button{width:fit-content}.standalone form .button{width:100%}
+.standalone form .button.quiet{width:fit-content;min-height:2.25rem;padding-inline:0}.standalone form .button.quiet:hover{background:none;text-decoration:underline}
 `
 
 /** Our comments and spaces in the style sheets are for us; visitors get them without. */

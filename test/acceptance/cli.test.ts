@@ -473,7 +473,7 @@ test('deploy --resolves ends what a version mends; with an unknown thread nothin
   const { lines } = await dropway(['deploy'], { cwd: folder })
   const slug = slugOf(lines.at(-1)!)
   const [{ id }] = JSON.parse((await dropway(['list', slug, '--json'])).stdout) as [{ id: string }]
-  const said = { page: '/', body: 'Say two.' }
+  const said = { page: '/', body: 'Say two.', label: 'must' }
   const threads = `/api/v1/sites/${id}/threads`
   const thread = (await stack.fetch(threads, { token: owner.token, json: said })).json<{ id: string }>().id
   await writeFile(path.join(folder, 'index.html'), '<h1>Two</h1>')
@@ -484,4 +484,8 @@ test('deploy --resolves ends what a version mends; with an unknown thread nothin
   expect((await stack.visit(slug)).text()).toContain('Two')
   const listed = await dropway(['threads', slug, '--state', 'resolved', '--json'])
   expect(JSON.parse(listed.stdout)).toMatchObject([{ id: thread, state: 'resolved', resolved_version: 2 }])
+  const labelled = (label: string) => dropway(['threads', slug, '--state', 'all', '--label', label, '--json'])
+  expect(JSON.parse((await labelled('must')).stdout)).toMatchObject([{ id: thread, label: 'must' }])
+  expect(JSON.parse((await labelled('nice')).stdout)).toEqual([])
+  expect((await labelled('urgent')).stderr).toContain('--label is must or nice.')
 })

@@ -107,6 +107,16 @@ test('an invitation admits without a code; looking at its link uses nothing up; 
   expect(viewers[0]?.invited_at).not.toBeNull()
 })
 
+test('who may comment is told where, and who may look is not', async () => {
+  const drop = await sharedDrop()
+  const [looks, comments] = [`looks-${drop.slug}@example.com`, `comments-${drop.slug}@example.com`]
+  await share(drop, { viewers: [{ email: looks }] })
+  await share(drop, { viewers: [{ email: comments }], role: 'comment' })
+  const review = `${stack.baseUrl}/review/${drop.slug}`
+  expect((await viewerMail(stack, comments)).text).toContain(review)
+  expect((await viewerMail(stack, looks)).text).not.toContain(review)
+})
+
 test('everyone at a domain may look, nobody at a part of it', async () => {
   const drop = await sharedDrop()
   const domain = `team-${drop.slug}.example`

@@ -107,13 +107,26 @@ test('two people and an assistant: pointed at, mended, seen at once', async () =
   await ada.getByText('resolved in version 2').waitFor()
 })
 
-test('without scripts a note can be left, answered and resolved', async () => {
+/** One pixel, and what is no image. */
+const GIF = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
+const fileOf = (buffer: Buffer) => ({ name: 'screen.gif', mimeType: 'image/gif', buffer })
+const imageIn = (page: Page) => page.locator('.review-note input[type=file]')
+const widthOf = (page: Page) =>
+  page.locator('.thread .pictures img').evaluate((image: HTMLImageElement) => image.complete && image.naturalWidth)
+
+test('without scripts a note with an image can be left, answered and resolved', async () => {
   const drop = await newDrop(PAGE('from 10 euros'))
   const page = await newPerson({ javaScriptEnabled: false })
   await comeIn(page, drop, 'Ada')
   await page.getByLabel('What should be different?').fill('Too short.')
+  await imageIn(page).setInputFiles(fileOf(Buffer.from('no image')))
+  await page.getByRole('button', { name: 'Comment' }).click()
+  await page.getByText('Paste a PNG, JPEG, GIF or WebP image').waitFor()
+  expect(await page.getByLabel('What should be different?').inputValue()).toBe('Too short.')
+  await imageIn(page).setInputFiles(fileOf(GIF))
   await page.getByRole('button', { name: 'Comment' }).click()
   await page.getByText('Too short.').waitFor()
+  await expect.poll(() => widthOf(page)).toBe(1)
   await page.getByLabel('Your answer').fill('Or is it?')
   await page.getByRole('button', { name: 'Answer' }).click()
   await page.getByText('Or is it?').waitFor()
@@ -236,6 +249,27 @@ test('people see what changed and what was said since they last looked, and chan
   await page.getByText('Edit or delete').click()
   await page.getByRole('button', { name: 'Delete for good' }).click()
   await page.getByText('Nothing of this kind.').waitFor()
+})
+
+test('an image is chosen instead of pasted; a stream that was refused is asked for again', async () => {
+  const drop = await newDrop(PAGE('from 10 euros'))
+  const page = await newPerson()
+  let refused = 0
+  await page.route('**/events*', (route) =>
+    ++refused === 1 ? route.fulfill({ status: 429, body: 'Too many' }) : route.continue(),
+  )
+  await comeIn(page, drop, 'Ada')
+  await page.getByLabel('What should be different?').fill('Like this.')
+  await imageIn(page).setInputFiles(fileOf(Buffer.from('no image')))
+  await page.getByText('Paste a PNG, JPEG, GIF or WebP image').waitFor()
+  await imageIn(page).setInputFiles(fileOf(GIF))
+  await page.locator('.review-note .pictures img').waitFor()
+  await page.getByRole('button', { name: 'Comment' }).click()
+  await page.locator('.thread').getByText('Like this.').waitFor()
+  await expect.poll(() => widthOf(page)).toBe(1)
+  expect((await apiFor(stack, owner).upload(drop.id, fileForm('page.html', PAGE('nothing')))).status).toBe(201)
+  await page.frameLocator('.review-frame').getByText('costs nothing').waitFor()
+  expect(refused).toBeGreaterThan(1)
 })
 
 test('what is written while the service is away is kept and sent later; a link opens at its thread', async () => {

@@ -3,11 +3,13 @@ import { buffer } from 'node:stream/consumers'
 import yauzl from 'yauzl'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { mailDigests } from '../../control/drops/threads/digests.ts'
-import { MAX_THREADS_PER_DROP } from '../../control/drops/threads/rules.ts'
+import { MAX_IMAGES_PER_DROP, MAX_THREADS_PER_DROP } from '../../control/drops/threads/rules.ts'
 import type { Reviewer } from '../../control/drops/threads/reviewer.ts'
 import type { Actor } from '../../control/ground/actor.ts'
+import type { RoutingTransaction } from '../../control/ground/routing/changes.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../shared/running/clock.ts'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'
+import { duringTransaction } from '../support/races.ts'
 
 let world: ComposedServices
 let nowMs = Date.UTC(2026, 2, 1, 12)
@@ -158,11 +160,7 @@ test('the export holds what was said, by whom, and nothing that lets anyone in',
     anchor,
     label: 'nice',
   })
-  const zip = await yauzl.fromBufferPromise(await buffer(await world.services.siteExport(owner)))
-  let text = ''
-  for await (const entry of zip.eachEntry())
-    if (entry.fileName.endsWith('/threads.json'))
-      text = (await buffer(await zip.openReadStreamPromise(entry))).toString()
+  const text = [...(await exported(owner))].find(([name]) => name.endsWith('/threads.json'))?.[1] ?? ''
   expect((JSON.parse(text) as { threads: object[] }).threads).toMatchObject([
     {
       page: '/',
@@ -173,4 +171,80 @@ test('the export holds what was said, by whom, and nothing that lets anyone in',
     },
   ])
   expect(text).not.toMatch(/gl_secret|key of a browser/)
+})
+
+test('a drop that has only previews is exported as the newest of them, with what was said about it', async () => {
+  const owner = await world.newActor('business')
+  const slug = `previewed-${nextSlug++}`
+  const content = { kind: 'text', format: 'html', content: '<!doctype html><title>Soon</title>' } as const
+  const { site } = (await world.services.quickPublish.publish(owner, { content, slug, preview: 'next' })).value
+  const member = await world.services.reviewers.member(owner, site.id)
+  await world.services.review.open(member, { page: '/', body: 'When?', preview: 'next' })
+  const files = await exported(owner)
+  expect(files.get(`${slug}/index.html`)).toContain('<title>Soon</title>')
+  expect(JSON.parse(files.get(`${slug}/threads.json`)!)).toMatchObject({ threads: [{ messages: [{ body: 'When?' }] }] })
+  expect(JSON.parse(files.get('dropway-export.json')!)).toMatchObject({ sites: [{ slug }] })
+  await world.services.previews.remove(owner, site.id, 'next')
+  expect([...(await exported(owner)).keys()]).toContain(`${slug}/threads.json`)
+})
+
+async function exported(actor: Actor): Promise<Map<string, string>> {
+  const zip = await yauzl.fromBufferPromise(await buffer(await world.services.siteExport(actor)))
+  const files = new Map<string, string>()
+  for await (const entry of zip.eachEntry())
+    files.set(entry.fileName, (await buffer(await zip.openReadStreamPromise(entry))).toString())
+  return files
+}
+
+/** One pixel. */
+const GIF = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
+
+test('of two who race for the last place of a drop one gets it, with an image and with a thread', async () => {
+  const { siteId, member, guest } = await newTalk()
+  const first = await world.services.threadImages.add(member, GIF)
+  await world.sql`
+    insert into thread_images (id, site_id, hash, type, byte_size, width, height, author_kind, author_id, author_key, created_at)
+    select 'ti_' || ${siteId} || n, site_id, hash, type, byte_size, width, height, author_kind, author_id, author_key, created_at
+    from thread_images, generate_series(3, ${MAX_IMAGES_PER_DROP}) n where id = ${first.id}`
+  const thread = await say(member, 'One.')
+  await world.sql`
+    insert into threads (id, site_id, page, version_number, placed_version, author_kind, author_id, author_name, created_at)
+    select 'th_' || ${siteId} || n, site_id, page, 1, 1, author_kind, author_id, author_name, created_at
+    from threads, generate_series(3, ${MAX_THREADS_PER_DROP}) n where id = ${thread.id}`
+  const hold = (tx: RoutingTransaction) => tx`select from sites where id = ${siteId} for update`
+  const [ada, grace] = [guest('gl_1', 'a'), guest('gl_1', 'b')]
+  const pasted = await duringTransaction(
+    world.sql,
+    hold,
+    () => world.services.threadImages.add(ada, GIF),
+    () => world.services.threadImages.add(grace, GIF),
+  )
+  const refusal = expect.objectContaining({ status: 403, code: 'limit_reached' })
+  expect(pasted.filter((each) => each instanceof Error)).toEqual([refusal])
+  const said = await duringTransaction(
+    world.sql,
+    hold,
+    () => say(ada, 'Two.'),
+    () => say(grace, 'Three.'),
+  )
+  expect(said.filter((each) => each instanceof Error)).toEqual([refusal])
+})
+
+test('versions of a page are compared for one person so often in an hour', async () => {
+  const { owner, siteId } = await newTalk()
+  const content = {
+    kind: 'text',
+    format: 'html',
+    content: '<!doctype html><title>x</title><p>Other words.</p>',
+  } as const
+  const { slug } = await world.services.sites.get(owner, siteId)
+  await world.services.quickPublish.publish(owner, { content, slug })
+  const fresh = await world.services.reviewers.member(owner, siteId)
+  const compare = () => world.services.review.changesSince(fresh, { page: '/', preview: undefined, version: 1 })
+  expect(await compare()).not.toEqual([])
+  await world.sql`update throttles set count = 600 where key like 'comparisons:%'`
+  await expect(compare()).rejects.toMatchObject({ status: 429 })
+  // What costs nothing is not counted.
+  const same = { page: '/', preview: undefined, version: 2 }
+  expect(await world.services.review.changesSince(fresh, same)).toEqual([])
 })

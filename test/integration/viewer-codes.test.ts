@@ -1,5 +1,6 @@
 /** Guessing codes, from as many networks as one likes, with a clock that the test moves. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Actor } from '../../control/ground/actor.ts'
 import { openAdmission } from '../../shared/contracts/admission.ts'
 import type { VisitAnswer } from '../../shared/contracts/visit-desk.ts'
 import { createVisitDeskFixture, type VisitDeskFixture } from '../support/visit-desk.ts'
@@ -109,7 +110,7 @@ test('an address that is not listed leaves the same row and gets no mail', async
   expect(await tryCode('stranger@example.com', '000000')).toEqual({ kind: 'refused', reason: 'code' })
 })
 
-test('a viewer may ask five times in ten minutes', async () => {
+test('a viewer may ask five times in ten minutes, and gets twelve mails an hour', async () => {
   fixture.advance(24 * 60 * MINUTE_MS)
   const before = mailed.length
   for (let asked = 0; asked < 5; asked++) {
@@ -117,6 +118,11 @@ test('a viewer may ask five times in ten minutes', async () => {
     await settled()
   }
   expect(mailed.length - before).toBe(5)
+  for (let asked = 5; asked < 15; asked++) {
+    expect(await askCode(listed)).toEqual({ kind: 'sent' })
+    await settled()
+  }
+  expect(mailed.length - before).toBe(12)
 })
 
 test('one network asks so often, and then is told when to come back', async () => {
@@ -125,6 +131,36 @@ test('one network asks so often, and then is told when to come back', async () =
     last = await fixture.desk.answer({ kind: 'code', ...fixture.about, email: 'x@example.com', next: '/' }, '192.0.2.1')
   expect(last).toMatchObject({ kind: 'refused', reason: 'limited' })
 })
+
+test('what a token opened is over within a minute, and a token that was revoked opens nothing again', async () => {
+  const question = { kind: 'machine', ...fixture.about, bearer: 'dw_token' } as const
+  expect(await fixture.desk.answer(question, from())).toEqual({ kind: 'refused', reason: 'machine' })
+  fixture.setMachine(machineOf('org_2'))
+  expect(await fixture.desk.answer(question, from())).toEqual({ kind: 'refused', reason: 'machine' })
+  fixture.setMachine(machineOf('org_1'))
+  const opened = await fixture.desk.answer(question, from())
+  if (opened.kind !== 'admitted') throw new Error(opened.kind)
+  const admission = openAdmission(fixture.secrets, opened.admission)
+  expect(admission).toMatchObject({ subject: 'tok_1' })
+  expect(admission!.endsAt - fixture.now()).toBeLessThanOrEqual(MINUTE_MS)
+  fixture.setMachine(undefined)
+  expect(await fixture.desk.answer(question, from())).toEqual({ kind: 'refused', reason: 'machine' })
+})
+
+function machineOf(orgId: string): Actor {
+  return {
+    userId: 'usr_1',
+    email: 'o@example.com',
+    emailVerified: true,
+    isStaff: false,
+    orgId,
+    role: 'owner',
+    plan: 'plus',
+    reach: { scope: 'read', sites: undefined },
+    via: { kind: 'token', tokenId: 'tok_1' },
+    ip: '192.0.2.1',
+  }
+}
 
 async function triesOf(): Promise<number> {
   const rows = await fixture.database.sql<{ tries: number }[]>`select tries from viewer_codes where subject = 'vw_1'`

@@ -8,6 +8,8 @@ export interface ViewerMail {
   readonly code: string | undefined
   /** The link behind the button. */
   readonly link: string | undefined
+  /** All of it, both forms. */
+  readonly text: string
 }
 
 /** Mails to an address, the oldest first. */
@@ -20,7 +22,7 @@ export function viewerMails(stack: Pick<Stack, 'dataDir'>, email: string): Viewe
     if (!new RegExp(`^To: .*${email.replaceAll('.', '\\.')}`, 'im').test(mail)) return []
     const subject = /^Subject: (.*)$/im.exec(mail)?.[1]?.trim() ?? ''
     const link = /https:\/\/[^\s"<]+(?:\/\.dropway\/enter\/|\/access-request\?token=)[^\s"<]+/.exec(mail)?.[0]
-    return [{ subject, code: /\b(\d{6}) is your code/.exec(subject)?.[1], link }]
+    return [{ subject, code: /\b(\d{6}) is your code/.exec(subject)?.[1], link, text: mail }]
   })
 }
 

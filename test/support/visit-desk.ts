@@ -1,5 +1,6 @@
 /** The desk that lets viewers in, on a database of its own: one drop with one viewer, and a clock that the test moves. */
 import { createVisitDesk, type VisitDesk } from '../../control/drops/visiting/visit-desk.ts'
+import type { Actor } from '../../control/ground/actor.ts'
 import { createEnqueueMail } from '../../control/ground/mail/mail.ts'
 import { silentLog } from '../../shared/running/log.ts'
 import { createSecrets, type Secrets } from '../../shared/secrets/secrets.ts'
@@ -18,6 +19,9 @@ export interface VisitDeskFixture {
   /** Codes as they went out, the newest last. */
   readonly mailed: readonly string[]
   advance(ms: number): void
+  now(): number
+  /** Who stands behind every token from now on; undefined: no one any more. */
+  setMachine(actor: Actor | undefined): void
   close(): Promise<void>
 }
 
@@ -26,6 +30,7 @@ export async function createVisitDeskFixture(): Promise<VisitDeskFixture> {
   const [siteId, listed] = ['st_1', 'ada@example.com']
   const mailed: string[] = []
   let nowMs = Date.UTC(2026, 2, 1, 12)
+  let machine: Actor | undefined
   const clock = { now: () => nowMs }
   const database = await createTestDatabase()
   const { sql } = database
@@ -53,7 +58,7 @@ export async function createVisitDeskFixture(): Promise<VisitDeskFixture> {
       viewerCodeLifetimeMs: 10 * MINUTE_MS,
       viewerAdmissionMs: 30 * 24 * 60 * MINUTE_MS,
     },
-    machineActor: async () => undefined,
+    machineActor: async () => machine,
   })
   return {
     desk,
@@ -63,6 +68,8 @@ export async function createVisitDeskFixture(): Promise<VisitDeskFixture> {
     listed,
     mailed,
     advance: (ms) => void (nowMs += ms),
+    now: () => nowMs,
+    setMachine: (actor) => void (machine = actor),
     close: () => database.close(),
   }
 }

@@ -7,6 +7,7 @@ import type { Site, Thread } from '../../terminal/json-output.ts'
 import { countOf, plain } from '../../terminal/terminal.ts'
 
 const STATES = ['open', 'resolved', 'all']
+const LABELS = ['must', 'nice']
 /** As much of a quote or a message as fits a line or two. */
 const MAX_SHOWN = 200
 
@@ -14,9 +15,10 @@ export const threads: Command = {
   kind: 'service',
   name: 'threads',
   summary: 'List what people say about a drop',
-  usage: 'threads [slug] [--state open|resolved|all] [--drop <slug|id>]',
+  usage: 'threads [slug] [--state open|resolved|all] [--label must|nice] [--drop <slug|id>]',
   options: {
     state: { type: 'string', value: 'state', help: 'open (as without it), resolved or all' },
+    label: { type: 'string', value: 'label', help: 'Only those that are labelled must, or nice' },
     drop: dropOption,
   },
   details: [
@@ -28,11 +30,16 @@ export const threads: Command = {
     const { api, terminal } = context
     const state = args.text('state') ?? 'open'
     if (!STATES.includes(state)) throw usageError('--state is open, resolved or all.')
+    const label = args.text('label')
+    if (label !== undefined && !LABELS.includes(label)) throw usageError('--label is must or nice.')
     const [slug] = args.positionals
     const site = slug === undefined ? await chosenDrop(context, args, 'shows') : await requireDrop(api, slug)
-    const list = await threadsOf(context, site, state)
+    const list = await threadsOf(context, site, { state, label })
     terminal.data(list)
-    if (list.length === 0) terminal.note(`Nothing ${state === 'all' ? '' : `${state} `}is said about ${site.slug}.`)
+    if (list.length === 0)
+      terminal.note(
+        `Nothing ${state === 'all' ? '' : `${state} `}${label === undefined ? '' : `labelled ${label} `}is said about ${site.slug}.`,
+      )
     for (const thread of list) for (const line of linesOf(thread)) terminal.print(line)
     if (list.length > 0) terminal.note(countOf(list.length, 'thread'))
   },
@@ -67,9 +74,14 @@ export const resolve: Command = {
   },
 }
 
-function threadsOf({ api }: Pick<Context, 'api'>, site: Site, state: string): Promise<Thread[]> {
+function threadsOf(
+  { api }: Pick<Context, 'api'>,
+  site: Site,
+  { state, label }: { state: string; label?: string | undefined },
+): Promise<Thread[]> {
+  const query = `state=${state}${label === undefined ? '' : `&label=${label}`}`
   return api
-    .call<{ threads: Thread[] }>('GET', `${sitePath(site.id)}/threads?state=${state}`)
+    .call<{ threads: Thread[] }>('GET', `${sitePath(site.id)}/threads?${query}`)
     .then(({ threads: list }) => list)
 }
 
@@ -77,7 +89,7 @@ function threadsOf({ api }: Pick<Context, 'api'>, site: Site, state: string): Pr
 async function dropOf(context: Context, args: Arguments, [first = '']: readonly string[]): Promise<Site> {
   if (args.text('drop') !== undefined) return chosenDrop(context, args, 'changes')
   for (const site of await context.api.call<Site[]>('GET', '/sites')) {
-    const list = await threadsOf(context, site, 'all')
+    const list = await threadsOf(context, site, { state: 'all' })
     if (list.some(({ id }) => id === first)) return site
   }
   throw new CliError(`None of your drops has a thread "${first}".`, exitCodes.failed, 'not_found')

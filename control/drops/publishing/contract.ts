@@ -134,7 +134,12 @@ export interface Publishing {
   drawCard(orgId: string, text: CardText): Promise<StoredBlob | undefined>
   /** Streamed zip: `<slug>/<path>` with the bytes as uploaded, what was said about it, and the metadata as JSON. */
   exportZip(
-    sites: AsyncIterable<{ slug: string; manifest: Manifest; metadata: unknown; threads?: readonly unknown[] }>,
+    sites: AsyncIterable<{
+      slug: string
+      manifest: Manifest | undefined
+      metadata: unknown
+      threads?: readonly unknown[]
+    }>,
   ): Readable
   /** Removes blobs that nothing references, and half-written files, older than the grace period; returns how many blobs. */
   collectGarbage(options: {

@@ -47,6 +47,7 @@ export function createThreadImages({
       // Durable before the row that names it; without a row it is collected after a while.
       const { hash, size } = await blobs.put(bytes)
       return transaction(sql, async (tx) => {
+        await queries.lockCounts(tx, site.id)
         if ((await queries.countImages(tx, site.id)) >= MAX_IMAGES_PER_DROP)
           throw errors.limitReached(`A drop has at most ${MAX_IMAGES_PER_DROP} images in its comments.`)
         const image = {

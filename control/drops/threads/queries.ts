@@ -105,6 +105,11 @@ export async function lockMessage(sql: Sql, siteId: string, messageId: string): 
   return row
 }
 
+/** What is counted for a drop is counted by one at a time: two who race for its last place do not both get it. */
+export async function lockCounts(sql: Sql, siteId: string): Promise<void> {
+  await sql`select from sites where id = ${siteId} for no key update`
+}
+
 export async function countThreads(sql: Sql, siteId: string): Promise<number> {
   return one(await sql<{ count: number }[]>`select count(*)::int as count from threads where site_id = ${siteId}`).count
 }

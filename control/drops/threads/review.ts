@@ -117,6 +117,8 @@ function createDeeds(deps: ReviewDependencies) {
     }
   }
 
+  const requireFewComparisons = ({ id, key }: Author): Promise<void> => throttle.require('comparisons', `${id} ${key}`)
+
   async function shown(db: Sql, reviewer: Reviewer, threads: readonly queries.ThreadRow[]): Promise<ApiThread[]> {
     const messages = await queries.listMessages(
       db,
@@ -193,7 +195,19 @@ function createDeeds(deps: ReviewDependencies) {
     return thread
   }
 
-  return { now, requireFewMessages, shown, shownAgain, versionOf, write, answer, setState, record, requireThread }
+  return {
+    now,
+    requireFewMessages,
+    requireFewComparisons,
+    shown,
+    shownAgain,
+    versionOf,
+    write,
+    answer,
+    setState,
+    record,
+    requireThread,
+  }
 }
 
 type Deeds = ReturnType<typeof createDeeds>
@@ -281,6 +295,7 @@ export function createReview(deps: ReviewDependencies): Review {
       const { site } = reviewer
       const [now, seen] = [await deeds.versionOf(site, preview), await deps.versions.numbered(site.id, version)]
       if (!seen || now.number === seen.number || site.org_id === null) return []
+      await deeds.requireFewComparisons(reviewer)
       const fileIn = async ({ manifest_hash: hash }: ReviewedVersion) =>
         pageFileOf(await deps.publishing.readManifest(hash), page, site.spa_fallback)
       const after = await fileIn(now)
@@ -307,6 +322,7 @@ async function openThread(
     anchor && file && site.org_id !== null ? await publishing.findAnchor(site.org_id, anchor, file) : null
   await requireFewMessages(reviewer)
   return transaction(sql, async (tx) => {
+    await queries.lockCounts(tx, site.id)
     if ((await queries.countThreads(tx, site.id)) >= MAX_THREADS_PER_DROP)
       throw errors.limitReached(`A drop has at most ${MAX_THREADS_PER_DROP} threads.`)
     const id = newId('th', clock.now())

@@ -46,6 +46,8 @@ export const THREAD_ALLOWANCES = {
   memberMessages: { limit: 2000, windowMs: HOUR_MS },
   images: { limit: 60, windowMs: HOUR_MS },
   linkImages: { limit: 120, windowMs: HOUR_MS },
+  /** Each compares two versions of a page: a tab asks once for each page that it opens and for each version that comes. */
+  comparisons: { limit: 600, windowMs: HOUR_MS },
 } as const satisfies Record<string, Allowance>
 
 export type AuthorKind = 'member' | 'viewer' | 'guest'

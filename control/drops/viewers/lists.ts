@@ -85,7 +85,7 @@ export async function addViewers(
   const { now } = sharing
   if (added.length > 0)
     await queries.insertViewers(tx, drop.id, added, { role: role ?? 'view', now, invitedAt: invite ? now : null })
-  if (invite) for (const viewer of added) await invitePerson(tx, drop, viewer, sharing)
+  if (invite) for (const viewer of added) await invitePerson(tx, drop, { ...viewer, role: role ?? 'view' }, sharing)
   return queries.listNamed(tx, drop.id, wanted)
 }
 
@@ -93,12 +93,12 @@ export async function addViewers(
 async function invitePerson(
   tx: Sql,
   drop: ListedDrop,
-  viewer: NamedViewer & { readonly id: string },
+  viewer: NamedViewer & { readonly id: string; readonly role: ViewerRole },
   sharing: Sharing,
   isReminder = false,
 ): Promise<void> {
   if (viewer.kind !== 'email') return
-  const { now, inviter, url, enqueueMail } = sharing
+  const { now, inviter, url, reviewUrl, enqueueMail } = sharing
   await requireFewMails(tx, drop, now)
   const token = randomSecret()
   const until = new Date(now.getTime() + INVITATION_LIFETIME_MS)
@@ -112,7 +112,14 @@ async function invitePerson(
     eventKey: `${mailKeyOf(drop.id)}${viewer.id}:${isReminder ? 'reminder' : 'invitation'}`,
     to: viewer.value,
     template: 'viewer_invitation',
-    data: { link: `${url}${ENTER_PATH}/${token}`, until, drop: dropNameOf(drop), inviter, isReminder },
+    data: {
+      link: `${url}${ENTER_PATH}/${token}`,
+      until,
+      drop: dropNameOf(drop),
+      inviter,
+      isReminder,
+      ...(viewer.role === 'comment' ? { reviewUrl } : {}),
+    },
   })
 }
 

@@ -7,7 +7,7 @@ import { find } from './modules/elements.ts'
 import { followLooks } from './modules/last-look.ts'
 import { anchorForm, claimedAnchor, claimedText, type ShownAnchor } from './modules/review-anchor.ts'
 import { takePastedImages } from './modules/pasted-images.ts'
-import { keepUnsent, type Unsent } from './modules/unsent.ts'
+import { keepUnsent, type SendingOutcome, type Unsent } from './modules/unsent.ts'
 import { showOwnTimes } from './times.ts'
 
 const root = find(document, '[data-review]', HTMLElement)
@@ -33,6 +33,8 @@ let chosen = new URLSearchParams(location.search).get('thread') ?? ''
 const MOST_HEARD = 40
 const HERE_MS = 15_000
 const SAID_SPREAD_MS = 700
+const FIRST_PATIENCE_MS = 2000
+const MOST_PATIENCE_MS = 300_000
 
 function say(text: string): void {
   status.textContent = text
@@ -109,9 +111,10 @@ function pointing(isOn: boolean): void {
 
 let heard = 0
 setInterval(() => (heard = 0), 1000)
-window.addEventListener('message', ({ data, source, origin: from }) => {
-  if (source !== frame.contentWindow || from !== origin || ++heard > MOST_HEARD) return
-  const message = data as Record<string, unknown> | null
+window.addEventListener('message', (event) => {
+  if (event.source !== frame.contentWindow || event.origin !== origin || ++heard > MOST_HEARD) return
+  // Browsers unpack a message when its data is asked for: what is over the measure costs nearly nothing.
+  const message = event.data as Record<string, unknown> | null
   if (typeof message !== 'object' || message === null || message['dropway'] !== 1) return
   switch (message['kind']) {
     case 'ready': {
@@ -150,33 +153,39 @@ window.addEventListener('message', ({ data, source, origin: from }) => {
 })
 
 /** Sends a form as a browser would; what does not arrive is kept and sent later. */
-async function send({ action, fields }: Unsent): Promise<'sent' | 'refused' | 'away'> {
+async function send({ action, fields }: Unsent): Promise<SendingOutcome> {
   try {
     const body = new URLSearchParams(fields)
     const answer = await fetch(action, { method: 'POST', body, redirect: 'manual' })
     // A deed that was done leads back to the page.
     if (answer.type === 'opaqueredirect' || answer.ok) return 'sent'
-    return answer.status >= 500 ? 'away' : 'refused'
+    return answer.status >= 500 ? 'away' : answer.status === 429 ? 'later' : 'refused'
   } catch {
     return 'away'
   }
 }
 
-const unsent = keepUnsent(`dropway-review ${base}`, send, (left) => {
-  say(left === 0 ? '' : 'The service does not answer. What you wrote is kept in this browser and sent later.')
-  if (left === 0) void refreshList()
+const unsent = keepUnsent(`dropway-review ${base}`, send, {
+  onChange(left) {
+    say(left === 0 ? '' : 'The service does not answer. What you wrote is kept in this browser and sent later.')
+    if (left === 0) void refreshList()
+  },
+  onRefused({ fields }) {
+    const [, words = ''] = fields.find(([name]) => name === 'body') ?? []
+    say(`This was not accepted, and is not kept any longer: ${words}`)
+  },
 })
 
 root.addEventListener('submit', (event) => {
   const form = event.target
   if (!(form instanceof HTMLFormElement) || !('live' in form.dataset)) return
   event.preventDefault()
-  const fields = [...new FormData(form)].map(([name, value]): [string, string] => [
-    name,
-    typeof value === 'string' ? value : '',
-  ])
+  // Files were sent when they were chosen.
+  const fields = [...new FormData(form)].flatMap(([name, value]): [string, string][] =>
+    typeof value === 'string' ? [[name, value]] : [],
+  )
   void send({ action: form.action, fields }).then(async (outcome) => {
-    if (outcome === 'refused') return form.submit()
+    if (outcome === 'refused' || outcome === 'later') return form.submit()
     if (outcome === 'away') unsent.add({ action: form.action, fields })
     form.reset()
     if (form.closest('.message-edit')) editing = ''
@@ -262,9 +271,19 @@ function markNew(): void {
   }
 }
 
-/** One stream for this tab; the browser connects again by itself, and says what it knows. */
-function listen(): void {
+/**
+ * One stream for this tab. The browser connects again by itself when the line is lost, and says what it knows. It gives
+ * up where it is refused (too many streams, a session that is over): then it is asked again, each time later.
+ */
+function listen(refusals = 0): void {
   const events = new EventSource(`${base}/events${query({ pass: root.dataset['pass'] ?? '' })}`)
+  let refused = refusals
+  events.addEventListener('open', () => (refused = 0))
+  events.addEventListener('error', () => {
+    if (events.readyState !== EventSource.CLOSED) return
+    const waitMs = Math.min(MOST_PATIENCE_MS, FIRST_PATIENCE_MS * 2 ** refused) * (0.5 + Math.random())
+    setTimeout(() => listen(refused + 1), waitMs)
+  })
   events.addEventListener('message', ({ lastEventId }) => {
     const newest = Number(lastEventId)
     if (!Number.isInteger(newest) || newest === version) return

@@ -34,9 +34,12 @@ import {
   type Show,
 } from './returned-forms.ts'
 import type { DashboardServices } from './services.ts'
+import { readWithFiles } from './typed-fields.ts'
 
 export interface FormRequest extends PageRequest {
   readonly form: URLSearchParams
+  /** What was chosen, where the form takes files. */
+  readonly files: readonly Buffer[]
 }
 
 export interface AccountFormRequest extends AccountRequest {
@@ -96,7 +99,7 @@ export function createHandlers(
     form: FormOptions,
     act: (asked: FormRequest) => Promise<Answer> | Answer,
   ): Promise<Reply> {
-    const sent = await request.form(form.carriesText ? MAX_TEXT_FORM_BYTES : undefined)
+    const { sent, files } = await readForm(request, form)
     const standing = csrf.standing(request, sent)
     if (standing === 'foreign') csrf.requireCsrf(request, sent)
     const first = await read(request)
@@ -107,7 +110,7 @@ export function createHandlers(
     return orGiveBack(asked, form, sent, () => {
       if (isStale) throw staleForm(request)
       requireShownOrganisation(asked, sent)
-      return act({ ...asked, form: sent })
+      return act({ ...asked, form: sent, files })
     })
   }
 
@@ -193,6 +196,13 @@ export function createHandlers(
       }
     },
   }
+}
+
+/** A form that takes files is read as such where a browser sent it by itself. */
+async function readForm(request: Request, form: FormOptions): Promise<{ sent: URLSearchParams; files: Buffer[] }> {
+  const isMultipart = /^multipart\//i.test(request.header('content-type') ?? '')
+  if (form.files && isMultipart) return readWithFiles(request, form.files)
+  return { sent: await request.form(form.carriesText ? MAX_TEXT_FORM_BYTES : undefined), files: [] }
 }
 
 /** A link may stand in anyone's page, so it never switches by itself: the person does, by a form. */

@@ -6,6 +6,7 @@ import { asPageRequest, fillPath, matchPath, withCookie } from './asked.ts'
 import { isFragment, type Callers, type PageRequest } from './callers.ts'
 import { draftAgain, draftOf, type Draft, type FieldNames } from './draft.ts'
 import type { Page, RenderPage, Viewer } from './layout.ts'
+import type { FilesOfForm } from './typed-fields.ts'
 
 /** A page to render in the frame, or a reply of its own (a redirect, a fragment). */
 export type Answer = Page | Reply
@@ -18,6 +19,8 @@ export interface FormOptions {
   readonly names?: FieldNames
   /** A page or a filled-in template comes with it, so it may be longer than other forms. */
   readonly carriesText?: boolean
+  /** Small files come with it where no script sends them. */
+  readonly files?: FilesOfForm
 }
 
 export interface ReturnedForms {

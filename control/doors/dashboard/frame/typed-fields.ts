@@ -19,12 +19,17 @@ export class UnreadRest extends Error {}
 
 /** Reads past files of one form; throws UnreadRest when they are too large together. */
 export function createSkip(): (stream: Readable) => Promise<void> {
-  let leftBytes = MAX_SKIPPED_BYTES
+  const skipChunk = createChunkSkip()
   return async (stream) => {
-    for await (const chunk of stream as AsyncIterable<Buffer>) {
-      leftBytes -= chunk.length
-      if (leftBytes < 0) throw new UnreadRest()
-    }
+    for await (const chunk of stream as AsyncIterable<Buffer>) skipChunk(chunk)
+  }
+}
+
+function createChunkSkip(): (chunk: Buffer) => void {
+  let leftBytes = MAX_SKIPPED_BYTES
+  return (chunk) => {
+    leftBytes -= chunk.length
+    if (leftBytes < 0) throw new UnreadRest()
   }
 }
 
@@ -33,6 +38,47 @@ export function addField(sent: URLSearchParams, { name, value }: { name: string;
   if (sent.size >= MAX_FORM_PAIRS) throw errors.tooManyFields(MAX_FORM_PAIRS)
   if (name !== TEXT_FIELD && name.length + value.length > MAX_FORM_BYTES) throw errors.fieldTooLarge(MAX_FORM_BYTES)
   sent.append(name, value)
+}
+
+/** Files that a form may bring, of any field. */
+export interface FilesOfForm {
+  readonly most: number
+  readonly maxBytes: number
+}
+
+/**
+ * Reads a form whose files are small into memory. Of a file that is too large, and of files that are too many, so much is
+ * kept that who looks at them sees that, and refuses in its own words.
+ */
+export async function readWithFiles(
+  request: Pick<Request, 'multipart' | 'hold'>,
+  { most, maxBytes }: FilesOfForm,
+): Promise<{ sent: URLSearchParams; files: Buffer[] }> {
+  const sent = new URLSearchParams()
+  const files: Buffer[] = []
+  const skipChunk = createChunkSkip()
+  try {
+    await request.multipart(async (part) => {
+      if (part.kind === 'field') return addField(sent, part)
+      const chunks: Buffer[] = []
+      let size = 0
+      for await (const chunk of part.stream as AsyncIterable<Buffer>) {
+        if (files.length > most || size > maxBytes) {
+          skipChunk(chunk)
+          continue
+        }
+        request.hold(chunk.length)
+        size += chunk.length
+        chunks.push(chunk)
+      }
+      // Where nothing was chosen a file without a byte arrives.
+      if (size > 0) files.push(Buffer.concat(chunks))
+    })
+  } catch (error) {
+    if (error instanceof UnreadRest) throw errors.invalidRequest('The files are too large together.')
+    throw error
+  }
+  return { sent, files }
 }
 
 /** Collects the fields of a form in `sent`. False when there was more than is read. */

@@ -1,5 +1,5 @@
 /** /review/<slug>: a drop in a frame, and what people say about it. Every deed works without scripts, too. */
-import { errors } from '../../../../shared/contracts/errors.ts'
+import { ApiError, errors } from '../../../../shared/contracts/errors.ts'
 import { openAdmission } from '../../../../shared/contracts/admission.ts'
 import { isPreviewName, siteHost } from '../../../../shared/http/hosts.ts'
 import { addressOf } from '../../../../shared/settings/settings.ts'
@@ -13,6 +13,7 @@ import { isCrossOrigin } from '../../../people/access/same-origin.ts'
 import type { SiteFacts } from '../../../drops/sites/rules.ts'
 import {
   MAX_IMAGE_BYTES,
+  MAX_IMAGES_PER_MESSAGE,
   mayDo,
   pagePathOf,
   THREAD_LABELS,
@@ -24,7 +25,7 @@ import { reviewUrlOf } from '../../../drops/threads/threads.ts'
 import { editMessageSchema, openThreadSchema, showImage, writeMessageSchema } from '../../../drops/threads/schemas.ts'
 import { accessModeOf } from '../../../drops/viewers/access.ts'
 import type { PageRequest } from '../frame/callers.ts'
-import type { Handlers } from '../frame/handlers.ts'
+import type { FormRequest, Handlers } from '../frame/handlers.ts'
 import type { Page, Viewer } from '../frame/layout.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { ANCHOR_FIELDS, comeInPage, namePage, reviewPage } from './review-view.ts'
@@ -33,6 +34,7 @@ import { threadList, type ListedFor } from './thread-view.ts'
 const HOME = '/review/:slug'
 const DOOR = `${HOME}/guest/:token` as const
 const FORM = { on: HOME, keeps: ['preview', 'state', 'label'] } as const
+const WITH_IMAGES = { ...FORM, files: { most: MAX_IMAGES_PER_MESSAGE, maxBytes: MAX_IMAGE_BYTES } } as const
 
 type Services = DashboardServices
 
@@ -213,11 +215,19 @@ function doorRoutes(services: Services, handlers: Handlers): Route[] {
 
 /** What people do, as forms. */
 function deedRoutes(services: Services, handlers: Handlers): Route[] {
-  const { review } = services
+  const { review, threadImages } = services
   const back = (slug: string, request: Request, thread: string): string =>
     `/review/${slug}${keptOf(askedOf(request))}#${thread}`
+  /** Those that a script has sent before, and those that came with the form. */
+  const imagesOf = async (reviewer: Reviewer, { form, files }: FormRequest): Promise<string[]> => {
+    const sent = form.getAll('images')
+    if (sent.length + files.length > MAX_IMAGES_PER_MESSAGE)
+      throw errors.invalidRequest(`images: at most ${MAX_IMAGES_PER_MESSAGE} in one comment.`)
+    for (const bytes of files) sent.push((await threadImages.add(reviewer, bytes)).id)
+    return sent
+  }
   return [
-    handlers.form(`${HOME}/notes`, FORM, async (asked) => {
+    handlers.form(`${HOME}/notes`, WITH_IMAGES, async (asked) => {
       const { request, params, form } = asked
       const { reviewer } = await requireReviewer(services, asked, params.slug)
       const anchor = anchorIn(form)
@@ -225,17 +235,18 @@ function deedRoutes(services: Services, handlers: Handlers): Route[] {
         page: form.get('page') ?? '/',
         body: form.get('body') ?? '',
         ...(anchor === undefined ? {} : { anchor }),
-        images: form.getAll('images'),
+        images: await imagesOf(reviewer, asked),
         ...(form.get('label') ? { label: form.get('label') } : {}),
         ...(askedOf(request).preview === undefined ? {} : { preview: askedOf(request).preview }),
       })
       const { id } = await review.open(reviewer, wanted)
       return seeOther(back(params.slug, request, id))
     }),
-    handlers.form(`${HOME}/threads/:thread/reply`, FORM, async (asked) => {
+    handlers.form(`${HOME}/threads/:thread/reply`, WITH_IMAGES, async (asked) => {
       const { request, params, form } = asked
       const { reviewer } = await requireReviewer(services, asked, params.slug)
-      const said = parse(writeMessageSchema, { body: form.get('body') ?? '', images: form.getAll('images') })
+      const images = await imagesOf(reviewer, asked)
+      const said = parse(writeMessageSchema, { body: form.get('body') ?? '', images })
       await review.reply(reviewer, params.thread, said)
       return seeOther(back(params.slug, request, params.thread))
     }),
@@ -290,24 +301,36 @@ function imageRoutes(services: Services): Route[] {
     {
       method: 'POST',
       path: `${HOME}/images`,
-      async handle(request) {
+      handle: inJson(async (request) => {
         const site = await requireDrop(services, paramsOf(`${HOME}/images`, request).slug)
         const reviewer = await reviewers.require(request, site.id, 'publish')
         const image = await threadImages.add(reviewer, await request.bytes(MAX_IMAGE_BYTES))
         return json(201, showImage(image, reviewUrlOf(config.baseUrl, site.slug)))
-      },
+      }),
     },
     {
       method: 'GET',
       path: `${HOME}/images/:image`,
-      async handle(request) {
+      handle: inJson(async (request) => {
         const { slug, image: id } = paramsOf(`${HOME}/images/:image`, request)
         const site = await requireDrop(services, slug)
         const { image, bytes } = await threadImages.read(await reviewers.require(request, site.id, 'read'), id)
         return { status: 200, headers: { 'content-type': image.type, ...IMAGE_HEADERS }, body: bytes }
-      },
+      }),
     },
   ]
+}
+
+/** Scripts and programs ask here: they are told in JSON what is refused, where people would read a page. */
+function inJson(handle: Route['handle']): Route['handle'] {
+  return async (request) => {
+    try {
+      return await handle(request)
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status >= 500) throw error
+      return json(error.status, error.toBody(), error.headers)
+    }
+  }
 }
 
 /** An image and nothing else, in our own pages and nowhere else; not kept longer than it takes to read a thread. */

@@ -5,7 +5,7 @@ import type { ApiThread } from '../../../drops/threads/schemas.ts'
 import type { Page, Viewer } from '../frame/layout.ts'
 import { formAt } from '../parts/form-fields.ts'
 import { nameOf } from '../parts/words.ts'
-import { LABELS, threadList, type ListedFor } from './thread-view.ts'
+import { imageField, LABELS, threadList, type ListedFor } from './thread-view.ts'
 
 interface NamedDrop {
   readonly slug: string
@@ -105,7 +105,7 @@ function filterLink(shell: Shell, choice: Partial<Pick<Shell, 'state' | 'label'>
 function noteForm(viewer: Viewer, { list, page, name }: Shell): Html {
   const form = formAt(viewer, `${list.base}/notes${list.query}`)
   return html`
-    <form class="review-note form" method="post" action="${form.action}" data-live data-note>
+    <form class="review-note form" method="post" action="${form.action}" enctype="multipart/form-data" data-live data-note>
       ${form.start}
       <input type="hidden" name="page" value="${page}">
       ${ANCHOR_FIELDS.map((field) => html`<input type="hidden" name="${field}" value="">`)}
@@ -132,6 +132,7 @@ function noteForm(viewer: Viewer, { list, page, name }: Shell): Html {
         hint: `You write as ${name}. An image is pasted like text.`,
       })}
       <div class="pictures" data-pasted></div>
+      ${imageField()}
       <div class="cluster spread">
         <label class="visually-hidden" for="note-label">How much it matters</label>
         <select class="input review-label" id="note-label" name="label">

@@ -123,26 +123,23 @@ function inviteCard(viewer: Viewer, { site, plan, viewers }: SiteSharing): Html 
 
 function viewersCard(viewer: Viewer, { site, viewers, now }: SiteSharing): Content {
   if (viewers.length === 0) return undefined
-  return html`
-    <section class="card" aria-labelledby="viewers-title">
-      <h2 id="viewers-title">${countInWords(viewers.length, 'viewer')}</h2>
-      <ul class="stack">
-        ${viewers.map(
-          (each) => html`
-            <li class="cluster">
-              <span>${nameViewer(each)} <span class="soft">${looked(each, now)}</span></span>
-              ${
-                each.kind === 'email' &&
-                each.last_opened_at === null &&
-                rowForm(viewer, site, { deed: 'remind', id: each.id, label: 'Remind', about: nameViewer(each) })
-              }
-              ${rowForm(viewer, site, { deed: 'remove', id: each.id, label: 'Remove', about: nameViewer(each) })}
-            </li>
-          `,
-        )}
-      </ul>
-    </section>
+  const row = (each: ApiViewer): Html => html`
+    <tr>
+      <th scope="row">${nameViewer(each)} ${each.role === 'comment' && COMMENTS}</th>
+      <td class="soft">${looked(each, now)}</td>
+      <td class="right">
+        <div class="cluster">
+          ${
+            each.kind === 'email' &&
+            each.last_opened_at === null &&
+            rowForm(viewer, site, { deed: 'remind', id: each.id, label: 'Remind', about: nameViewer(each) })
+          }
+          ${rowForm(viewer, site, { deed: 'remove', id: each.id, label: 'Remove', about: nameViewer(each) })}
+        </div>
+      </td>
+    </tr>
   `
+  return listCard('viewers', countInWords(viewers.length, 'viewer'), 'Viewer', viewers.map(row))
 }
 
 function looked({ last_opened_at, visits }: ApiViewer, now: number): Content {
@@ -152,31 +149,51 @@ function looked({ last_opened_at, visits }: ApiViewer, now: number): Content {
 
 function linksCard(viewer: Viewer, { site, links, now }: SiteSharing): Content {
   if (links.length === 0) return undefined
+  const row = (link: ApiGuestLink): Html => html`
+    <tr>
+      <th scope="row">${link.name || 'Guest link'}, made ${timeAgo(link.created_at, now)} ${link.role === 'comment' && COMMENTS}</th>
+      <td class="soft">${used(link, now)}</td>
+      <td class="right">
+        <div class="cluster">
+          ${rowForm(viewer, site, { deed: 'end', id: link.id, label: 'End', about: 'this guest link' })}
+          ${
+            link.role === 'comment' &&
+            rowForm(viewer, site, {
+              deed: 'end-with-comments',
+              id: link.id,
+              label: 'End and remove its comments',
+              about: 'by this guest link',
+            })
+          }
+        </div>
+      </td>
+    </tr>
+  `
+  return listCard('links', countInWords(links.length, 'guest link'), 'Guest link', links.map(row))
+}
+
+function used({ last_opened_at, uses, max_uses, expires_at }: ApiGuestLink, now: number): Content {
+  const admitted = max_uses === null ? countInWords(uses, 'browser') : `${uses} of ${countInWords(max_uses, 'browser')}`
+  return html`${last_opened_at === null ? 'not opened yet' : html`last opened ${timeAgo(last_opened_at, now)}`},
+    ${admitted} let in${expires_at !== null && html`, ${Date.parse(expires_at) <= now ? 'ended' : 'ends'} ${timeAgo(expires_at, now)}`}`
+}
+
+const COMMENTS = html`<span class="tag accent">comments</span>`
+
+function listCard(id: string, title: string, what: string, rows: readonly Html[]): Html {
   return html`
-    <section class="card" aria-labelledby="links-title">
-      <h2 id="links-title">${countInWords(links.length, 'guest link')}</h2>
-      <ul class="stack">
-        ${links.map(
-          (link) => html`
-            <li class="cluster">
-              <span>${link.name || 'Guest link'}, made ${timeAgo(link.created_at, now)}
-                <span class="soft">${link.last_opened_at === null ? 'not opened yet' : html`last opened ${timeAgo(link.last_opened_at, now)}`},
-                  ${countInWords(link.uses, 'browser')} let in</span></span>
-              ${link.role === 'comment' && html`<span class="tag accent">comments</span>`}
-              ${rowForm(viewer, site, { deed: 'end', id: link.id, label: 'End', about: 'this guest link' })}
-              ${
-                link.role === 'comment' &&
-                rowForm(viewer, site, {
-                  deed: 'end-with-comments',
-                  id: link.id,
-                  label: 'End and remove its comments',
-                  about: 'by this guest link',
-                })
-              }
-            </li>
-          `,
-        )}
-      </ul>
+    <section class="card" aria-labelledby="${id}-title">
+      <h2 id="${id}-title">${title}</h2>
+      <table class="table stacked">
+        <thead>
+          <tr>
+            <th scope="col">${what}</th>
+            <th scope="col">Opened</th>
+            <th scope="col"><span class="visually-hidden">Actions</span></th>
+          </tr>
+        </thead>
+        <tbody>${rows}</tbody>
+      </table>
     </section>
   `
 }
@@ -200,7 +217,7 @@ function commentsCard(viewer: Viewer, { site }: SiteSharing): Html {
           label: 'Who reads comments',
           value: site.threads_visible,
           options: [
-            ['commenters', 'Members, and who may comment'],
+            ['commenters', 'Members and commenters'],
             ['viewers', 'Everyone who was let in'],
           ],
         })}
@@ -282,7 +299,7 @@ export function sharedPage(drops: readonly SharedDropEntry[], now: number): Page
         ${
           drops.length === 0
             ? html`<p class="soft">No one shares a drop with your address at the moment.</p>`
-            : html`<ul class="stack">
+            : html`<ul class="plain stack">
                 ${drops.map(
                   (drop) => html`
                     <li class="card">

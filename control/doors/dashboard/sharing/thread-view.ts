@@ -200,13 +200,14 @@ function forms(thread: ApiThread, about: ListedFor): Content {
       ${
         mayWrite &&
         html`
-        <form class="thread-answer" method="post" action="${base}/threads/${id}/reply${query}" data-live>
+        <form class="thread-answer" method="post" action="${base}/threads/${id}/reply${query}" enctype="multipart/form-data" data-live>
           ${csrfField(viewer)}
           <label class="visually-hidden" for="reply-${id}">Your answer</label>
           <textarea class="input" id="reply-${id}" name="body" rows="1" maxlength="${MAX_BODY_CHARS}" required
             placeholder="Answer"></textarea>
           <div class="pictures" data-pasted></div>
           <button class="button small">Answer</button>
+          ${imageField()}
         </form>
       `
       }
@@ -224,6 +225,17 @@ function forms(thread: ApiThread, about: ListedFor): Content {
       `
       }
     </div>
+  `
+}
+
+/** Images from this machine, for who cannot paste them: with scripts they are sent when they are chosen. */
+export function imageField(): Html {
+  return html`
+    <details class="review-images small">
+      <summary>Add an image</summary>
+      <input type="file" name="image" accept="image/png,image/jpeg,image/gif,image/webp" multiple
+        aria-label="Images: PNG, JPEG, GIF or WebP">
+    </details>
   `
 }
 

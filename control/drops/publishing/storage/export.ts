@@ -12,7 +12,8 @@ const THREADS_FILE = 'threads.json'
 
 export interface ExportedSite {
   readonly slug: string
-  readonly manifest: Manifest
+  /** Undefined for a drop of which nothing is published: it has no files. */
+  readonly manifest: Manifest | undefined
   readonly metadata: unknown
   /** What was said about it; a file of its own where there is something. */
   readonly threads?: readonly unknown[]
@@ -43,7 +44,7 @@ async function addSites(
   const metadata: unknown[] = []
   for await (const site of sites) {
     metadata.push(site.metadata)
-    for (const file of uploadedFiles(site.manifest)) {
+    for (const file of site.manifest ? uploadedFiles(site.manifest) : []) {
       if (closed.aborted) return
       const stream = addAbortSignal(closed, blobs.stream(file.hash))
       const name = `${site.slug}/${file.path}`
@@ -62,8 +63,8 @@ function jsonBytes(value: unknown): Buffer {
 }
 
 /** A publisher's own file of that name keeps it. */
-function threadsFileOf(manifest: Manifest): string {
-  const names = new Set(manifest.files.map(([path]) => path))
+function threadsFileOf(manifest: Manifest | undefined): string {
+  const names = new Set(manifest?.files.map(([path]) => path))
   let name = THREADS_FILE
   while (names.has(name)) name = `_${name}`
   return name

@@ -5,6 +5,7 @@ import type { Actor } from '../../../ground/actor.ts'
 import type { Pool } from '../../../ground/database/sql.ts'
 import type { Publishing } from '../../publishing/contract.ts'
 import { exportThreads, reviewUrlOf } from '../../threads/threads.ts'
+import { retainedVersions } from '../queries.ts'
 import { listReached, type Sites } from '../sites.ts'
 import type { Versions } from './versions.ts'
 
@@ -28,9 +29,11 @@ export function createSiteExport({
     const metadata = await sites.showAll(own)
     async function* entries() {
       for (const [site, facts] of sideBySide(own, metadata)) {
-        const manifest = await versions.liveManifest(site.id, site.live_version_id)
+        // A drop that has only previews is what the newest of them shows.
+        const shown = site.live_version_id ?? (await retainedVersions(sql, site.id))[0]?.id ?? null
+        const manifest = await versions.liveManifest(site.id, shown)
         const threads = await exportThreads(sql, site.id, reviewUrlOf(baseUrl, site.slug))
-        if (manifest) yield { slug: site.slug, manifest, metadata: facts, threads }
+        if (manifest || threads.length > 0) yield { slug: site.slug, manifest, metadata: facts, threads }
       }
     }
     return publishing.exportZip(entries())

@@ -73,7 +73,15 @@ export interface MailData {
   /** `since`: nothing has arrived since then. */
   webhook_off: { url: string; since: Date; link: string }
   /** `drop`: its name or slug. The link admits one browser without a code. */
-  viewer_invitation: { link: string; until: Date; drop: string; inviter: string; isReminder: boolean }
+  viewer_invitation: {
+    link: string
+    until: Date
+    drop: string
+    inviter: string
+    isReminder: boolean
+    /** Where they comment, if they may. */
+    reviewUrl?: string | undefined
+  }
   /** A code and a link, of which either admits one browser. */
   viewer_code: { code: string; link: string; until: Date; drop: string }
   /** Someone who is not on the list would like to see the drop. */
@@ -424,13 +432,14 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name], service
     action: { label: 'Look at the webhook', url: link },
     footer: toHook(service),
   }),
-  viewer_invitation: ({ link, until, drop, inviter, isReminder }, service) => ({
+  viewer_invitation: ({ link, until, drop, inviter, isReminder, reviewUrl }, service) => ({
     subject: isReminder ? `Still waiting for you: ${drop}` : `${inviter} shares ${drop} with you`,
     paragraphs: [
       isReminder
         ? `${inviter} shares ${drop} with you on ${service}, and you have not looked at it yet.`
         : `${inviter} would like you to see ${drop}. Only people whom they name can open it. You need no account.`,
       `The link lets one browser in, until ${formatTime(until)}. Do not pass it on: it is yours.`,
+      ...(reviewUrl === undefined ? [] : [`To say what should be different, point at it on ${reviewUrl}`]),
     ],
     action: { label: 'Open it', url: link },
     footer: toViewer(service),
@@ -439,7 +448,7 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name], service
     subject: `${code} is your code for ${drop}`,
     paragraphs: [
       `Enter this code where you asked for it: ${code}`,
-      `Or use the button below. Either works once, until ${formatTime(until)}.`,
+      `Or use the link below. Either works once, until ${formatTime(until)}.`,
     ],
     action: { label: 'Open it', url: link },
     footer: 'If you did not ask for this, ignore this mail: nobody comes in without the code.',

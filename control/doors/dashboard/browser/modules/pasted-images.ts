@@ -1,4 +1,4 @@
-/** Images that are pasted into a comment: sent at once, shown under the words, and named by the form. */
+/** Images that are pasted into a comment, or chosen for it: sent at once, shown under the words, and named by the form. */
 const MOST_IMAGES = 4
 
 /** Listens in every form of the root that has a place for images. `say` tells what went wrong. */
@@ -11,10 +11,22 @@ export function takePastedImages(root: HTMLElement, base: string, say: (text: st
     event.preventDefault()
     for (const file of files) void take(file, place)
   })
+  root.addEventListener('change', ({ target }) => {
+    if (target instanceof HTMLInputElement && target.type === 'file') takeChosen(target)
+  })
+  // Someone may have been faster than this script.
+  for (const input of root.querySelectorAll<HTMLInputElement>('input[type=file]')) takeChosen(input)
   // A form that was sent, or emptied, has none any more.
   root.addEventListener('reset', ({ target }) => {
     if (target instanceof HTMLFormElement) target.querySelector('[data-pasted]')?.replaceChildren()
   })
+
+  function takeChosen(input: HTMLInputElement): void {
+    const place = input.form?.querySelector('[data-pasted]')
+    if (!place) return
+    for (const file of input.files ?? []) void take(file, place)
+    input.value = ''
+  }
 
   async function take(file: File, place: Element): Promise<void> {
     if (place.querySelectorAll('input').length >= MOST_IMAGES)
@@ -25,11 +37,11 @@ export function takePastedImages(root: HTMLElement, base: string, say: (text: st
         body: file,
         headers: { 'content-type': 'application/octet-stream' },
       })
-      const told = (await answer.json()) as { id?: string; error?: { message: string } }
-      if (told.id === undefined) return say(told.error?.message ?? 'The image was not accepted.')
+      const told = (await answer.json()) as { id?: string; detail?: string }
+      if (told.id === undefined) return say(told.detail ?? 'The image was not accepted.')
       place.append(shownImage(`${base}/images/${told.id}`, told.id))
     } catch {
-      say('The service does not answer. Paste the image again in a moment.')
+      say('The service does not answer. Add the image again in a moment.')
     }
   }
 }

@@ -4,6 +4,9 @@ export interface Unsent {
   readonly fields: [name: string, value: string][]
 }
 
+/** `later`: too much was sent in a short time. */
+export type SendingOutcome = 'sent' | 'refused' | 'later' | 'away'
+
 export interface UnsentForms {
   add(form: Unsent): void
   /** Sends what is kept, until one does not arrive. */
@@ -12,9 +15,10 @@ export interface UnsentForms {
 
 export function keepUnsent(
   key: string,
-  send: (form: Unsent) => Promise<'sent' | 'refused' | 'away'>,
-  onChange: (left: number) => void,
+  send: (form: Unsent) => Promise<SendingOutcome>,
+  { onChange, onRefused }: { onChange(left: number): void; onRefused(form: Unsent): void },
 ): UnsentForms {
+  let isSending = false
   const read = (): Unsent[] => JSON.parse(localStorage.getItem(key) ?? '[]') as Unsent[]
   const write = (forms: readonly Unsent[]): void => {
     if (forms.length === 0) localStorage.removeItem(key)
@@ -25,10 +29,18 @@ export function keepUnsent(
   return {
     add: (form) => write([...read(), form]),
     async tryAgain() {
-      for (;;) {
-        const [first, ...others] = read()
-        if (!first || (await send(first)) === 'away') return
-        write(others)
+      // A second one would send the same again.
+      if (isSending) return
+      isSending = true
+      try {
+        for (let [first] = read(); first; [first] = read()) {
+          const outcome = await send(first)
+          if (outcome === 'away' || outcome === 'later') return
+          write(read().slice(1))
+          if (outcome === 'refused') onRefused(first)
+        }
+      } finally {
+        isSending = false
       }
     },
   }
