@@ -52,7 +52,7 @@ let ajv: Ajv2020
 beforeAll(async () => {
   stripe = await startStripeStandIn()
   stack = await startStack({ env: stripe.env, database: 'shared', operator: true })
-  await stack.admin('stripe-setup')
+  await stack.operate('stripe-setup')
   folder = await mkdtemp(path.join(os.tmpdir(), 'dropway-samples-'))
   world = await createSampleWorld(stack, stripe, folder)
   document = (await stack.fetch('/api/v1/openapi.json')).json()

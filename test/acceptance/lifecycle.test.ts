@@ -16,14 +16,14 @@ beforeAll(async () => {
 })
 afterAll(() => stack.stop())
 
-async function admin(...args: string[]): Promise<Record<string, unknown>> {
-  const result = await stack.admin(...args)
+async function operate(...args: string[]): Promise<Record<string, unknown>> {
+  const result = await stack.operate(...args)
   expect(result.stderr + result.code).toBe('0')
   return JSON.parse(result.stdout)
 }
 
 const runAfter = (days: number, from = Date.now()) =>
-  admin('run-lifecycle', '--now', new Date(from + days * DAY_MS).toISOString(), '--really')
+  operate('run-lifecycle', '--now', new Date(from + days * DAY_MS).toISOString(), '--really')
 
 async function newDrop(account: Account, content = '<h1>here</h1>') {
   const api = apiFor(stack, account)
@@ -111,7 +111,7 @@ describe('plans', () => {
     expect(await states()).toEqual([200, 200, 200, 200, 200])
     expect((await stack.visit(drops[4]!.slug)).text()).not.toContain('dropway')
 
-    await admin('set-plan', '--email', account.email, '--plan', 'free')
+    await operate('set-plan', '--email', account.email, '--plan', 'free')
     expect(await states()).toEqual([503, 503, 200, 200, 200])
     expect((await statusOf(drops[0]!.slug))[1]).toContain('paused')
     expect((await stack.visit(drops[0]!.slug)).header('retry-after')).toBeDefined()
@@ -121,7 +121,7 @@ describe('plans', () => {
     await apiFor(stack, account).delete(drops[4]!.id)
     expect(await states()).toEqual([503, 200, 200, 200, 410])
 
-    await admin('set-plan', '--email', account.email, '--plan', 'business')
+    await operate('set-plan', '--email', account.email, '--plan', 'business')
     expect(await states()).toEqual([200, 200, 200, 200, 410])
   })
 
@@ -129,7 +129,7 @@ describe('plans', () => {
     const account = await stack.createAccount('plus')
     const drop = await newDrop(account)
     await apiFor(stack, account).patch(drop.id, { password: 'secret' })
-    await admin('set-plan', '--email', account.email, '--plan', 'free')
+    await operate('set-plan', '--email', account.email, '--plan', 'free')
     expect((await statusOf(drop.slug))[0]).toBe(401)
   })
 })
@@ -138,16 +138,16 @@ describe('trust and safety', () => {
   test('takedown → 410 removed, with a mail and no way to publish; restore → live', async () => {
     const account = await stack.createAccount('plus')
     const drop = await newDrop(account)
-    await admin('takedown', drop.slug, '--reason', 'phishing')
+    await operate('takedown', drop.slug, '--reason', 'phishing')
     expect(await statusOf(drop.slug)).toEqual([410, expect.stringContaining('removed')])
     expect((await apiFor(stack, account).upload(drop.id, fileForm('a.html', 'x'))).status).toBe(403)
     await expect.poll(() => mailsTo(account.email)).toHaveLength(1)
-    await admin('restore', drop.slug)
+    await operate('restore', drop.slug)
     expect((await statusOf(drop.slug))[0]).toBe(200)
   })
 
   test('a takedown of nothing fails with a sentence', async () => {
-    const result = await stack.admin('takedown', 'no-such-drop', '--reason', 'x')
+    const result = await stack.operate('takedown', 'no-such-drop', '--reason', 'x')
     expect([result.code !== 0, result.stderr.length > 0]).toEqual([true, true])
   })
 })
@@ -179,7 +179,7 @@ test('files of a former version go when their time is over and their version is 
     Promise.all([1, 2, 3, 4].map(async (number) => (await stack.visit(site.slug, `/chunk-${number}.js`)).status))
   expect(await looks()).toEqual([200, 200, 200, 200])
   const now = new Date(Date.now() + 31 * DAY_MS).toISOString()
-  expect(await admin('run-lifecycle', '--now', now)).toMatchObject({ would_end_old_files: 1 })
+  expect(await operate('run-lifecycle', '--now', now)).toMatchObject({ would_end_old_files: 1 })
   await runAfter(29.9)
   expect(await looks()).toEqual([200, 200, 200, 200])
   // Version 1 is gone from the list of three, so that its chunk has no other reason to stay. Signing in keeps the drop.

@@ -165,13 +165,18 @@ describe('registration', () => {
     const from = nextAddress()
     const json = { redirect_uris: [REDIRECT] }
     const answers: Answer[] = []
+    const begun = Date.now()
     for (let batch = 0; batch < 11; batch++)
       answers.push(
         ...(await Promise.all(Array.from({ length: 10 }, () => stack.fetch('/oauth/register', { json, from })))),
       )
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(100)
+    // A hundred an hour: a slow machine is given one more every 36 seconds.
+    const regained = Math.floor((Date.now() - begun) / 36_000)
+    const accepted = answers.filter(({ status }) => status === 201)
+    expect(accepted.length).toBeGreaterThanOrEqual(100)
+    expect(accepted.length).toBeLessThanOrEqual(100 + regained)
     const refused = answers.filter(({ status }) => status === 429)
-    expect(refused).toHaveLength(10)
+    expect(accepted.length + refused.length).toBe(110)
     expect(refusal(refused[0]!)).toBe('429 temporarily_unavailable')
     expect(Number(refused[0]!.header('retry-after'))).toBeGreaterThan(0)
     expect((await registerClient(stack)).status).toBe(201)

@@ -40,7 +40,7 @@ test('no secret that was issued is kept in the clear', async () => {
   const [, token] = /(dw_[\w-]{40})/.exec((await browser.send('/account/tokens', { name: 'ci' })).text())!
   note('API token', token)
   const site = await stack.publish({ token: token! }, '<h1>locked</h1>')
-  await stack.admin('set-plan', '--email', email, '--plan', 'plus')
+  await stack.operate('set-plan', '--email', email, '--plan', 'plus')
   const locked = await stack.fetch(`/api/v1/sites/${site.id}`, {
     method: 'PATCH',
     token,

@@ -17,7 +17,7 @@ export const PARTS: readonly Part[] = [
     name: 'pages',
     what: 'every page and every form in every view, with and without scripts, before both accessibility engines',
     minutes: 12,
-    command: vitest('test/browser/', 'test/integration/edge-pages', 'test/integration/edge-injection'),
+    command: vitest('test/pages/', 'test/browser/'),
   },
   {
     name: 'browsers',

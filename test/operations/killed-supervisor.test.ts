@@ -7,7 +7,7 @@ import os from 'node:os'
 import path from 'node:path'
 import tls from 'node:tls'
 import { afterEach, expect, test } from 'vitest'
-import { COMPILED } from '../support/compiled.ts'
+import { GIVEN } from '../support/given.ts'
 import { isRunning, processTree, until } from '../support/processes.ts'
 import { freePorts, startStack, type OwnStack } from '../support/stack.ts'
 
@@ -72,7 +72,7 @@ test.each(['postgres.new', 'logs/edge.log'])(
     const [https, http, control] = await freePorts(3)
     const env = {
       PATH: process.env['PATH']!,
-      ...COMPILED,
+      ...GIVEN,
       DATA_DIR: dataDir,
       EDGE_HTTPS_PORT: String(https),
       EDGE_HTTP_PORT: String(http),

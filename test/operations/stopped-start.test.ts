@@ -7,7 +7,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
-import { COMPILED } from '../support/compiled.ts'
+import { GIVEN } from '../support/given.ts'
 import { isRunning, processTree, until } from '../support/processes.ts'
 import { freePorts } from '../support/stack.ts'
 
@@ -24,7 +24,7 @@ async function begin(): Promise<Start> {
   const [https, http, control] = await freePorts(3)
   const env = {
     PATH: process.env['PATH']!,
-    ...COMPILED,
+    ...GIVEN,
     DATA_DIR: dataDir,
     EDGE_HTTPS_PORT: String(https),
     EDGE_HTTP_PORT: String(http),

@@ -5,7 +5,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { COMPILED } from '../support/compiled.ts'
+import { GIVEN } from '../support/given.ts'
 import {
   freePorts,
   run,
@@ -121,7 +121,7 @@ describe('what cannot start says why in one sentence', () => {
     const [https, http, control] = await freePorts(3)
     env = {
       PATH: process.env['PATH']!,
-      ...COMPILED,
+      ...GIVEN,
       DATA_DIR: path.join(folder, 'data'),
       EDGE_HTTPS_PORT: String(https),
       EDGE_HTTP_PORT: String(http),

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import http, { type IncomingHttpHeaders } from 'node:http'
 import http2 from 'node:http2'
 import https from 'node:https'
+import tls, { type SecureContext } from 'node:tls'
 
 export interface RequestOptions {
   readonly url: string
@@ -17,6 +18,8 @@ export interface RequestOptions {
   readonly ca?: string
   /** Answer to wait for at most. */
   readonly timeoutMs?: number
+  /** Take a connection that an earlier request left, over HTTP/1.1: a new one costs twice what most requests do. */
+  readonly keepAlive?: boolean
 }
 
 export interface Answer {
@@ -49,6 +52,7 @@ export async function request(options: RequestOptions): Promise<Answer> {
     body,
     ca: options.ca,
     timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+    keepAlive: options.keepAlive ?? false,
   }
   return options.h2 ? await requestHttp2(prepared) : await requestHttp1(prepared)
 }
@@ -61,6 +65,22 @@ interface Prepared {
   readonly body: Buffer | undefined
   readonly ca: string | undefined
   readonly timeoutMs: number
+  readonly keepAlive: boolean
+}
+
+/** Authorities are read once each: that takes as long as the handshake. */
+const contexts = new Map<string, SecureContext>()
+
+function contextOf(ca: string | undefined): SecureContext | undefined {
+  if (ca === undefined) return undefined
+  const known = contexts.get(ca) ?? tls.createSecureContext({ ca })
+  contexts.set(ca, known)
+  return known
+}
+
+const agents = {
+  'https:': new https.Agent({ keepAlive: true, maxFreeSockets: 4 }),
+  'http:': new http.Agent({ keepAlive: true, maxFreeSockets: 4 }),
 }
 
 async function encodeBody({ body, json }: RequestOptions): Promise<{ headers: Record<string, string>; body?: Buffer }> {
@@ -77,7 +97,8 @@ async function encodeBody({ body, json }: RequestOptions): Promise<{ headers: Re
   return { headers: {}, body: body === undefined ? undefined : Buffer.from(body) }
 }
 
-async function requestHttp1({ url, target, method, headers, body, ca, timeoutMs }: Prepared): Promise<Answer> {
+async function requestHttp1(prepared: Prepared): Promise<Answer> {
+  const { url, target, method, headers, body, ca, timeoutMs, keepAlive } = prepared
   const secure = url.protocol === 'https:'
   const sent = (secure ? https : http).request({
     host: '127.0.0.1',
@@ -86,21 +107,32 @@ async function requestHttp1({ url, target, method, headers, body, ca, timeoutMs 
     path: target,
     method,
     headers: { host: url.host, ...(body ? { 'content-length': String(body.length) } : {}), ...headers },
-    ca,
-    agent: false,
+    secureContext: contextOf(ca),
+    agent: keepAlive && agents[secure ? 'https:' : 'http:'],
     timeout: timeoutMs,
-  })
+  } as https.RequestOptions)
   sent.on('timeout', () => sent.destroy(new Error(`no answer from ${url.host}${target} within ${timeoutMs} ms`)))
   // A connection may break after the answer is whole: then nobody minds.
   const failed = once(sent, 'error').then(([error]) => Promise.reject(error as Error))
   failed.catch(() => {})
   sent.end(body)
-  const [response] = (await Promise.race([once(sent, 'response'), failed])) as [http.IncomingMessage]
+  let response: http.IncomingMessage
+  try {
+    ;[response] = (await Promise.race([once(sent, 'response'), failed])) as [http.IncomingMessage]
+  } catch (error) {
+    // The server had closed the connection that was left: the request did not arrive.
+    if (sent.reusedSocket && (error as NodeJS.ErrnoException).code === 'ECONNRESET')
+      return requestHttp1({ ...prepared, keepAlive: false })
+    throw error
+  }
   return answer(response.statusCode!, response.headers, Buffer.concat(await response.toArray()))
 }
 
 async function requestHttp2({ url, target, method, headers, body, ca, timeoutMs }: Prepared): Promise<Answer> {
-  const session = http2.connect(`https://127.0.0.1:${url.port || 443}`, { servername: url.hostname, ca })
+  const session = http2.connect(`https://127.0.0.1:${url.port || 443}`, {
+    servername: url.hostname,
+    secureContext: contextOf(ca),
+  })
   try {
     const failed = once(session, 'error').then(([error]) => Promise.reject(error as Error))
     failed.catch(() => {})

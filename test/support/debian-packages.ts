@@ -3,7 +3,7 @@
  * need a missing program are skipped (vitest.config.ts), and this says which and why. In CI (`CI=true`) that is a failure.
  */
 import { spawnSync } from 'node:child_process'
-import { filesInNeedOf, isInstalled, missingPackages, OPERATIONS_FILES, TEST_FILES } from './programs.ts'
+import { filesInNeedOf, isInstalled, missingPackages, OPERATIONS_FILES, PAGES_FILES, TEST_FILES } from './programs.ts'
 
 function install(names: readonly string[]): void {
   const options = { stdio: 'ignore', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } } as const
@@ -26,7 +26,9 @@ if (wanted.length > 0 && canInstall) {
 const absent = missingPackages()
 const reason = canInstall ? 'apt could not install it' : 'installing it needs root and apt'
 for (const missing of absent) {
-  const files = [...filesInNeedOf([missing], [...TEST_FILES, ...OPERATIONS_FILES], process.cwd()).keys()].toSorted()
+  const files = [
+    ...filesInNeedOf([missing], [...TEST_FILES, ...PAGES_FILES, ...OPERATIONS_FILES], process.cwd()).keys(),
+  ].toSorted()
   if (files.length > 0) console.log(`skipped, because ${missing.name} is missing and ${reason}: ${files.join(' ')}`)
 }
 if (absent.length > 0 && process.env['CI']) {

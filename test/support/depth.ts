@@ -7,6 +7,9 @@ export const IS_DEEP = process.env['DEEP'] === '1'
 /** Where everything random begins. A failure that it names is repeated with the same SEED. */
 export const SEED = Number(process.env['SEED'] ?? 1)
 
+/** Whether passwords are hashed in a moment (`quick-passwords.ts`): in `npm test` and `npm run test:pages`, which say so. */
+export const HAS_QUICK_PASSWORDS = process.env['QUICK_PASSWORDS'] === '1'
+
 /**
  * Every view when deep. Else each test of a file is seen in one of them: the first test in the first, the next in the
  * next.

@@ -20,7 +20,7 @@ import { encodeManifest, type Manifest, type ManifestFile } from '../../shared/c
 import { hashPassword } from '../../shared/secrets/password.ts'
 import { encodeRouteRecord, type RouteRecord, type SiteRoute } from '../../shared/contracts/route-record.ts'
 import { encodeStreamMessage, type StreamMessage } from '../../shared/redis/stream.ts'
-import { COMPILED } from './compiled.ts'
+import { GIVEN } from './given.ts'
 import { unwatchEventLoops, watchEventLoops } from './event-loops.ts'
 import { startTestRedis, type TestRedis } from './redis.ts'
 
@@ -277,7 +277,7 @@ async function spawnEdge(env: Record<string, string>): Promise<EdgeProcess> {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     env: {
       PATH: process.env['PATH'],
-      ...COMPILED,
+      ...GIVEN,
       EDGE_HTTPS_PORT: '0',
       EDGE_HTTP_PORT: '0',
       BASE_URL: 'https://localhost',

@@ -13,7 +13,7 @@ import { startPostgres, type Postgres } from '../../control/operations/superviso
 import { startRedis, type Redis } from '../../control/operations/supervisor/redis/redis.ts'
 import { noteLocalServices } from '../../shared/settings/local-services.ts'
 import { startBalancer, type Balancer } from './balancer.ts'
-import { COMPILED } from './compiled.ts'
+import { GIVEN } from './given.ts'
 import { unwatchEventLoops, watchEventLoops } from './event-loops.ts'
 import { attach, freePorts, type Stack } from './stack.ts'
 
@@ -87,7 +87,7 @@ export async function startFleet({
   const common: Record<string, string> = {
     PATH: searchPath,
     HOME: os.homedir(),
-    ...COMPILED,
+    ...GIVEN,
     DATA_DIR: home,
     SECRET_KEY: randomBytes(32).toString('hex'),
     BASE_URL: `https://localhost:${balancer.port}`,

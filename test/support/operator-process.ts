@@ -4,22 +4,33 @@ import { Readable } from 'node:stream'
 import { json } from 'node:stream/consumers'
 import { createServices } from '../../control/composition/services.ts'
 import { readControlConfig } from '../../control/ground/config.ts'
+import { takeClock } from '../../control/operations/admin/command.ts'
 import { commands } from '../../control/operations/admin/commands.ts'
-import { systemClock } from '../../shared/running/clock.ts'
+import { systemClock, type Clock } from '../../shared/running/clock.ts'
 import { silentLog } from '../../shared/running/log.ts'
 import type { CommandResult, OperatorCall } from './operator.ts'
 
 const [address] = process.argv.slice(2)
-const services = createServices({ config: readControlConfig(process.env), clock: systemClock, log: silentLog })
+/** The clock of the command that runs; `--now` moves it. */
+let clock: Clock = systemClock
+const services = createServices({
+  config: readControlConfig(process.env),
+  clock: { now: () => clock.now() },
+  log: silentLog,
+})
 
 async function run({ args: [name = '', ...rest], input }: OperatorCall): Promise<CommandResult> {
   // Commands read a password from there.
   Object.defineProperty(process, 'stdin', { value: Readable.from([Buffer.from(input)]), configurable: true })
   try {
-    const result = await commands.get(name)!.run(services, rest)
+    const { clock: asked, rest: ownArguments } = takeClock(rest)
+    clock = asked
+    const result = await commands.get(name)!.run(services, ownArguments)
     return { code: 0, stdout: `${JSON.stringify(result)}\n`, stderr: '' }
   } catch (error) {
     return { code: 1, stdout: '', stderr: `${(error as Error).message}\n` }
+  } finally {
+    clock = systemClock
   }
 }
 

@@ -41,11 +41,14 @@ export const PACKAGES: readonly DebianPackage[] = [
 /** What `npm test` runs; what is judged by a clock, or long, is for `npm run test:deep`. */
 export const TEST_FILES = [
   'test/{unit,integration,acceptance,browser,simulation}/**/*.test.ts',
-  ...(IS_DEEP ? ['test/deep/*.test.ts'] : []),
+  ...(IS_DEEP ? ['test/deep/*.test.ts', 'test/pages/*.test.ts'] : []),
 ]
 
+/** What `npm run test:pages` runs. */
+export const PAGES_FILES = ['test/pages/*.test.ts']
+
 /** What `npm run test:operations` runs. */
-export const OPERATIONS_FILES = ['test/operations/*.test.ts']
+export const OPERATIONS_FILES = ['test/operations/**/*.test.ts']
 
 /** Some are in directories that an ordinary user's PATH does not name. */
 const FOLDERS = [...(process.env['PATH'] ?? '').split(path.delimiter), '/usr/sbin', '/sbin', '/usr/games']

@@ -1,5 +1,8 @@
-/** Before each test file: properties draw from the seed of the run, not from the clock. */
+/** Before each test file: properties draw from the seed of the run, not from the clock, and passwords cost what they should. */
 import fc from 'fast-check'
-import { SEED } from './depth.ts'
+import { expect } from 'vitest'
+import { HAS_QUICK_PASSWORDS, SEED } from './depth.ts'
+import { hashQuickly } from './quick-passwords.ts'
 
 fc.configureGlobal({ seed: SEED })
+hashQuickly(HAS_QUICK_PASSWORDS && !expect.getState().testPath?.includes('/test/unit/'))

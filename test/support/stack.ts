@@ -7,7 +7,7 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { chown, mkdtemp, rm } from 'node:fs/promises'
+import { chown, cp, mkdtemp, rm } from 'node:fs/promises'
 import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
@@ -16,12 +16,14 @@ import { fileURLToPath } from 'node:url'
 import { inject } from 'vitest'
 import { askBroker, type SharedThing } from './broker.ts'
 import { request, type Answer, type RequestOptions } from './client.ts'
-import { COMPILED } from './compiled.ts'
+import { GIVEN } from './given.ts'
 import { unwatchEventLoops, watchEventLoops } from './event-loops.ts'
 import { askOperator, startOperator, type CommandResult } from './operator.ts'
 import { createTestDatabase } from './postgres.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+/** Where the logs of the last run's shared stack are. */
+const LOGS = path.join(ROOT, 'test/output/logs')
 /** Ten times what a start takes on a calm machine. Counted in ticks: while this process is stopped, the stack may be too. */
 const START_TICKS = 120
 
@@ -195,7 +197,14 @@ export async function sharedStack(): Promise<Stack> {
 
 export async function startSharedStack(): Promise<SharedThing<Description>> {
   const { stack, description } = await startDescribed({ workers: 2, operator: true })
-  return { description, stop: async () => void (await stack.stop()) }
+  return {
+    description,
+    async stop() {
+      // What it wrote, for those who look into a failure of the run.
+      await cp(path.join(stack.dataDir, 'logs'), LOGS, { recursive: true, force: true })
+      await stack.stop()
+    },
+  }
 }
 
 async function stackEnvironment(dataDir: string, workers: number, extra: Readonly<Record<string, string>>) {
@@ -203,7 +212,7 @@ async function stackEnvironment(dataDir: string, workers: number, extra: Readonl
   const settings = {
     PATH: process.env['PATH'] ?? '',
     HOME: os.homedir(),
-    ...COMPILED,
+    ...GIVEN,
     DATA_DIR: dataDir,
     EDGE_HTTPS_PORT: String(httpsPort),
     EDGE_HTTP_PORT: String(httpPort),
@@ -302,6 +311,8 @@ export function attach({ dataDir, env, operator }: Description): Stack {
       ...options,
       ca,
       url: pathOrUrl.startsWith('/') ? baseUrl + pathOrUrl : pathOrUrl,
+      // The service's own host, where nobody ends it; visits of drops come from strangers, each with a new connection.
+      keepAlive: operator !== undefined && pathOrUrl.startsWith('/'),
       headers: {
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
         ...(from === undefined ? {} : { 'x-forwarded-for': from }),

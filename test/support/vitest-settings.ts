@@ -1,9 +1,17 @@
 /** How test files are run, whichever command runs them. */
 import { configDefaults, type ViteUserConfig } from 'vitest/config'
+import { IS_DEEP } from './depth.ts'
 import { LongFirst } from './durations.ts'
 import { filesInNeedOf, missingPackages } from './programs.ts'
 
 const ROOT = new URL('../../', import.meta.url).pathname
+
+/** For the commands that sign thousands of people in: see `quick-passwords.ts`. A deep run pays for each of them. */
+export function withQuickPasswords(settings: NonNullable<ViteUserConfig['test']>): NonNullable<ViteUserConfig['test']> {
+  // The processes of the tests, and what this one starts for all of them, read it there.
+  if (!IS_DEEP) process.env['QUICK_PASSWORDS'] = '1'
+  return settings
+}
 
 /** Files in need of a program that is missing are left out: `pretest` has tried to install it, and has told which. */
 export function settingsFor(files: readonly string[]): NonNullable<ViteUserConfig['test']> {

@@ -1,16 +1,16 @@
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { filesInNeedOf, OPERATIONS_FILES, PACKAGES, TEST_FILES } from '../support/programs.ts'
+import { filesInNeedOf, OPERATIONS_FILES, PACKAGES, PAGES_FILES, TEST_FILES } from '../support/programs.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../..')
 
 function filesThatRun(program: string): string[] {
   const packages = PACKAGES.filter((candidate) => candidate.program === program)
-  return [...filesInNeedOf(packages, [...TEST_FILES, ...OPERATIONS_FILES], ROOT).keys()]
+  return [...filesInNeedOf(packages, [...TEST_FILES, ...PAGES_FILES, ...OPERATIONS_FILES], ROOT).keys()]
 }
 
 test.each([
-  ['chromium-headless-shell', 'test/browser/dashboard-pages.test.ts', 'through a support module'],
+  ['chromium-headless-shell', 'test/pages/dashboard-pages.test.ts', 'through a support module'],
   ['pebble', 'test/operations/certificates.test.ts', 'through a support module'],
   ['redis-server', 'test/integration/redis-urls.test.ts', 'itself'],
 ])('%s is needed by %s, %s', (program, file) => {
@@ -19,7 +19,7 @@ test.each([
 
 test.each([
   ['chromium', 'test/acceptance/api-sites.test.ts'],
-  ['pebble', 'test/browser/dashboard-pages.test.ts'],
+  ['pebble', 'test/pages/dashboard-pages.test.ts'],
   ['redis-server', 'test/unit/layers.test.ts'],
 ])('a missing %s does not cost %s', (program, file) => {
   expect(filesThatRun(program)).not.toContain(file)

@@ -1,5 +1,6 @@
 /** The shape of an operator's command, and how its arguments are read. */
 import { parseArgs } from 'node:util'
+import { systemClock, type Clock } from '../../../shared/running/clock.ts'
 import type { Services } from '../../composition/services.ts'
 
 /** A mistake in how the command was called, shown with the help. */
@@ -23,4 +24,14 @@ export type OptionTable = NonNullable<Parameters<typeof parseArgs>[0]>['options'
 
 export function options<const Table extends OptionTable>(args: readonly string[], table: Table) {
   return parseArgs({ args: [...args], options: table, strict: true }).values
+}
+
+/** `--now <ISO time>` moves the clock of the whole run; from there it ticks on. */
+export function takeClock(args: readonly string[]): { clock: Clock; rest: string[] } {
+  const at = args.indexOf('--now')
+  if (at === -1) return { clock: systemClock, rest: [...args] }
+  const start = Date.parse(args[at + 1] ?? '')
+  if (Number.isNaN(start)) throw new UsageError('--now must be an ISO time such as 2030-01-31T12:00:00Z.')
+  const ahead = start - Date.now()
+  return { clock: { now: () => Date.now() + ahead }, rest: args.toSpliced(at, 2) }
 }

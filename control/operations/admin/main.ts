@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import { enableCompileCache } from 'node:module'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { systemClock, type Clock } from '../../../shared/running/clock.ts'
+import type { Clock } from '../../../shared/running/clock.ts'
 import { compileCacheDir } from '../compile-cache.ts'
 import { ConfigError } from '../../../shared/settings/env.ts'
 import { ApiError } from '../../../shared/contracts/errors.ts'
@@ -14,7 +14,7 @@ import { keepFilesPrivate } from '../../../shared/running/private-files.ts'
 import { readControlConfig, type ControlConfig } from '../../ground/config.ts'
 import { DatabaseUnusable, reachDatabase } from '../../ground/database/reach.ts'
 import type { Services } from '../../composition/services.ts'
-import { UsageError, type Command } from './command.ts'
+import { takeClock, UsageError, type Command } from './command.ts'
 import { machineRoles, type MachineRole } from './doctor/role.ts'
 import { commands } from './commands.ts'
 import { PLANS_USAGE, runPlansCommand } from './plans-command.ts'
@@ -98,16 +98,6 @@ function askedRole(args: readonly string[]): MachineRole | undefined {
   const role = machineRoles.find((name) => name === args[at + 1])
   if (role === undefined) throw new UsageError(`--role must be one of ${machineRoles.join(', ')}.`)
   return role
-}
-
-/** `--now <ISO time>` moves the clock of the whole run; from there it ticks on. */
-function takeClock(args: readonly string[]): { clock: Clock; rest: string[] } {
-  const at = args.indexOf('--now')
-  if (at === -1) return { clock: systemClock, rest: [...args] }
-  const start = Date.parse(args[at + 1] ?? '')
-  if (Number.isNaN(start)) throw new UsageError('--now must be an ISO time such as 2030-01-31T12:00:00Z.')
-  const ahead = start - Date.now()
-  return { clock: { now: () => Date.now() + ahead }, rest: args.toSpliced(at, 2) }
 }
 
 function help(): string {

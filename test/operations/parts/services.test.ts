@@ -4,10 +4,10 @@ import os from 'node:os'
 import path from 'node:path'
 import { Redis as RedisClient } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { openDatabase } from '../../control/ground/database/sql.ts'
-import { startPostgres, type Postgres } from '../../control/operations/supervisor/postgres/postgres.ts'
-import { isAlive } from '../../control/operations/supervisor/processes/processes.ts'
-import { startRedis, type Redis } from '../../control/operations/supervisor/redis/redis.ts'
+import { openDatabase } from '../../../control/ground/database/sql.ts'
+import { startPostgres, type Postgres } from '../../../control/operations/supervisor/postgres/postgres.ts'
+import { isAlive } from '../../../control/operations/supervisor/processes/processes.ts'
+import { startRedis, type Redis } from '../../../control/operations/supervisor/redis/redis.ts'
 
 const searchPath = process.env['PATH']!
 

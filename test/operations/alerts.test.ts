@@ -5,9 +5,9 @@ import os from 'node:os'
 import path from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
-import { findProgram } from '../../support/programs.ts'
+import { findProgram } from '../support/programs.ts'
 
-const RULES = path.resolve(import.meta.dirname, '../../../.docker/alerts.yml')
+const RULES = path.resolve(import.meta.dirname, '../../.docker/alerts.yml')
 const rules = (parse(readFileSync(RULES, 'utf8')) as { groups: { rules: { alert: string }[] }[] }).groups.flatMap(
   (group) => group.rules,
 )

@@ -5,9 +5,9 @@ import os from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { askForPongs } from '../../shared/running/watchdog/heartbeat.ts'
+import { askForPongs } from '../../../shared/running/watchdog/heartbeat.ts'
 
-const WATCHDOG = new URL('../../shared/running/watchdog/', import.meta.url).href
+const WATCHDOG = new URL('../../../shared/running/watchdog/', import.meta.url).href
 const HANG_MS = 1500
 
 let folder: string
