@@ -133,11 +133,11 @@ export const benches = {
   },
   streams: {
     asks: 'What a tab costs that waits for newer versions, and how soon it hears of one on two edges',
-    lasts: '3 minutes',
+    lasts: '5 minutes',
     options: {
       streams: { ...count(10_000, 40_000, 100), about: 'streams, divided between the edges' },
       publishes: { ...count(20, 1000), about: 'publishes whose way to every tab is timed' },
-      only: { kind: 'list', of: ['h2', 'h1'], about: 'protocols to measure' },
+      only: { kind: 'list', of: ['h1', 'h2', 'shared'], about: 'how tabs come: a connection each, or four on one' },
     },
     quick: ['--streams', '200', '--publishes', '3'],
     needs: [],

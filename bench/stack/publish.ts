@@ -23,6 +23,7 @@ import { startStack, type Account, type OwnStack, type Published } from '../../t
 import { fileForm } from '../../test/support/api.ts'
 import { cpuMs, residentMb } from '../../test/support/processes.ts'
 import type { BenchValues } from '../benches.ts'
+import { openCaller } from './caller.ts'
 import { createProgress } from '../progress.ts'
 import type { Results } from '../results.ts'
 import { startCountedServices, type CountedServices, type Turns } from '../../test/support/counting/round-trips.ts'
@@ -146,7 +147,7 @@ function unzipAndHash(file: string, target: string): void {
 async function benchRedeploy({ stack, account, work, rounds }: Course): Promise<object> {
   const { httpsPort, ca, pids } = stack
   const { token } = account
-  const api = openApi({ httpsPort, ca, token })
+  const api = openCaller(stack, { token })
   const file = path.join(work, 'redeploy.zip')
   const pages = Array.from({ length: FILES }, (_, index) => pageOf(99, index))
   const zip = new ZipFile()
@@ -161,7 +162,7 @@ async function benchRedeploy({ stack, account, work, rounds }: Course): Promise<
     const pageByHash = new Map(files.map((entry, index) => [entry.sha256, pages[index]!]))
     const startedAt = performance.now()
     const root = `/api/v1/sites/${site.id}/uploads`
-    const begun = (await api.call('POST', root, JSON.stringify({ files }))) as { upload_id: string; missing: string[] }
+    const begun = await api.call<{ upload_id: string; missing: string[] }>('POST', root, JSON.stringify({ files }))
     for (const hash of begun.missing)
       await api.call('PUT', `${root}/${begun.upload_id}/blobs/${hash}`, pageByHash.get(hash)!)
     await api.call('POST', `${root}/${begun.upload_id}/finish`)
@@ -302,35 +303,6 @@ async function newSite(stack: OwnStack, { token }: Account): Promise<Published> 
 
 async function remove(stack: OwnStack, { token }: Account, { id }: Published): Promise<void> {
   await stack.fetch(`/api/v1/sites/${id}`, { method: 'DELETE', token })
-}
-
-/** Keeps its connection from call to call, as the command line does. */
-function openApi({ httpsPort, ca, token }: { httpsPort: number; ca: string; token: string }) {
-  const agent = new https.Agent({ keepAlive: true })
-
-  async function call(method: string, path: string, body?: string | Uint8Array): Promise<unknown> {
-    const request = https.request({
-      host: '127.0.0.1',
-      port: httpsPort,
-      servername: 'localhost',
-      ca,
-      agent,
-      method,
-      path,
-      headers: {
-        host: `localhost:${httpsPort}`,
-        authorization: `Bearer ${token}`,
-        ...(typeof body === 'string' && { 'content-type': 'application/json' }),
-      },
-    })
-    request.end(body)
-    const [response] = (await once(request, 'response')) as [import('node:http').IncomingMessage]
-    const text = Buffer.concat(await response.toArray()).toString()
-    if (response.statusCode! >= 300) throw new Error(`${method} ${path}: ${response.statusCode} ${text}`)
-    return text === '' ? undefined : JSON.parse(text)
-  }
-
-  return { call, close: () => agent.destroy() }
 }
 
 /** Streams a file as multipart/form-data; nothing of it is held here. */

@@ -1,6 +1,6 @@
 /**
- * Tabs that listen: opens so many streams of events, each on a connection of its own, as its parent says, and notes when
- * each hears of which version. Answers its parent by message.
+ * Tabs that listen: opens so many streams of events, as many on one connection as its parent says, and notes when each
+ * hears of which version. Answers its parent by message.
  */
 import { once } from 'node:events'
 import http2 from 'node:http2'
@@ -13,6 +13,8 @@ export interface StreamHolderOptions {
   readonly path: string
   readonly protocol: 'h1' | 'h2'
   readonly count: number
+  /** Of one browser, which share a connection of HTTP/2. */
+  readonly tabsPerBrowser: number
   /** The first of the addresses that they come from, as a number below 2^24. */
   readonly from: number
 }
@@ -59,7 +61,7 @@ class Tab {
 
 const addressOf = (number: number): string => `10.${(number >> 16) & 255}.${(number >> 8) & 255}.${number & 255}`
 
-async function openH1({ port, host, path }: StreamHolderOptions, from: string): Promise<Tab> {
+async function openH1({ port, host, path }: StreamHolderOptions, from: string): Promise<Tab[]> {
   const tab = new Tab()
   const socket = tls.connect({ port, servername: host, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] })
   socket.on('error', () => {})
@@ -68,25 +70,29 @@ async function openH1({ port, host, path }: StreamHolderOptions, from: string): 
   await once(socket, 'secureConnect')
   socket.write(`GET ${path} HTTP/1.1\r\nhost: ${host}:${port}\r\nx-forwarded-for: ${from}\r\n\r\n`)
   await tab.begun
-  return tab
+  return [tab]
 }
 
-async function openH2({ port, host, path }: StreamHolderOptions, from: string): Promise<Tab> {
-  const tab = new Tab()
+async function openH2({ port, host, path, tabsPerBrowser }: StreamHolderOptions, from: string): Promise<Tab[]> {
   const session = http2.connect(`https://127.0.0.1:${port}`, { servername: host, rejectUnauthorized: false })
   session.on('error', () => {})
-  session.on('close', () => tab.close())
   await once(session, 'connect')
-  const stream = session.request({ ':path': path, ':authority': `${host}:${port}`, 'x-forwarded-for': from })
-  stream.on('error', () => {})
-  stream.on('close', () => tab.close())
-  stream.on('data', (chunk: Buffer) => tab.hear(chunk.toString('latin1')))
-  await tab.begun
-  return tab
+  const head = { ':path': path, ':authority': `${host}:${port}`, 'x-forwarded-for': from }
+  const tabs = Array.from({ length: tabsPerBrowser }, () => {
+    const tab = new Tab()
+    session.on('close', () => tab.close())
+    const stream = session.request(head)
+    stream.on('error', () => {})
+    stream.on('close', () => tab.close())
+    stream.on('data', (chunk: Buffer) => tab.hear(chunk.toString('latin1')))
+    return tab
+  })
+  await Promise.all(tabs.map((tab) => tab.begun))
+  return tabs
 }
 
 /** A busy machine may not answer a handshake in time: a tab tries again. */
-async function untilOpen(open: () => Promise<Tab>): Promise<Tab> {
+async function untilOpen(open: () => Promise<Tab[]>): Promise<Tab[]> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await open()
@@ -102,8 +108,9 @@ async function main(options: StreamHolderOptions): Promise<void> {
   let begun = 0
   const openSome = async (): Promise<void> => {
     while (begun < options.count) {
-      const from = addressOf(options.from + begun++)
-      tabs.push(await untilOpen(() => openOne(options, from)))
+      const from = addressOf(options.from + begun)
+      begun += options.tabsPerBrowser
+      tabs.push(...(await untilOpen(() => openOne(options, from))))
     }
   }
   await Promise.all(Array.from({ length: OPENED_AT_ONCE }, openSome))

@@ -2,6 +2,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { refusal } from '../support/client.ts'
 import { formFields } from '../support/form-browser.ts'
+import { connectWithToken } from '../support/mcp-client.ts'
 import {
   attemptOf,
   callMcp,
@@ -16,6 +17,7 @@ import {
   tokenRequest,
   type Attempt,
   type Person,
+  type Tokens,
 } from '../support/oauth-client.ts'
 import { sharedStack, type Stack } from '../support/stack.ts'
 
@@ -116,6 +118,24 @@ describe('what clients ask for besides', () => {
     },
   )
 })
+
+test.each(['mcp read', 'read'])(
+  'scope "%s": the page names it in words, the answer says what was granted, and the tools are those that read',
+  async (scope) => {
+    const attempt = await newAttempt(stack, { scope })
+    expect((await person.browser.open(consentAddress(attempt))).text()).toContain('change nothing <code>read</code>')
+    const tokens = (await exchange(stack, attempt, await obtainCode(person, attempt))).json<
+      Tokens & { scope: string }
+    >()
+    expect(tokens.scope.split(' ')).toContain('read')
+    const client = await connectWithToken(stack, tokens.access_token, 'modern')
+    const names = (await client.listTools()).tools.map(({ name }) => name)
+    expect(names.toSorted()).toEqual(['service_list', 'service_read', 'service_search', 'service_threads'])
+    const refused = await client.callTool({ name: 'service_publish', arguments: { content: '<p>x</p>' } })
+    expect(JSON.stringify(refused)).toContain('insufficient_scope')
+    await client.close()
+  },
+)
 
 describe('audience and revocation', () => {
   test('a token works at its resource alone', async () => {

@@ -49,6 +49,8 @@ beforeAll(async () => {
     'details/index.html': '<h1>東京都の報告書</h1><p>売上は四半期ごとに増えました。</p>',
   })
   closed = await stack.publish(owner, { 'index.html': `<p>${SECRET}</p>` })
+  const named = { method: 'PATCH', token: owner.token, json: { name: 'Übersicht ОТЧЁТЫ' } }
+  expect((await stack.fetch(`/api/v1/sites/${report.id}`, named)).status).toBe(200)
   const access = { method: 'PATCH', token: owner.token, json: { access_mode: 'viewers' } }
   expect((await stack.fetch(`/api/v1/sites/${closed.id}`, access)).status).toBe(200)
   await stack.publish(stranger, { 'index.html': `<p>${FOREIGN} ${REPORT}</p>` })
@@ -66,6 +68,7 @@ describe('what finds a drop', () => {
     ['its title', () => 'quarterly figures'],
     ['a part of its title', () => 'arterly'],
     ['its slug', () => report.slug],
+    ['its name, in other letters than A to Z and in any case', () => 'übersicht отчёты'],
     ['words of several pages', () => `${REPORT} 東京都`],
     ['two characters of a text without spaces', () => '報告'],
     ['more of them', () => '四半期ごとに'],

@@ -1,4 +1,4 @@
-/** A token is in the audit log of its organisation, whoever made it and by whichever way in. */
+/** A token is in the audit log of its organisation, whoever made it and by whichever way in; the operator ends all of them. */
 import { beforeAll, expect, test } from 'vitest'
 import { FormBrowser } from '../support/form-browser.ts'
 import { sharedStack, type Account, type Stack } from '../support/stack.ts'
@@ -57,4 +57,18 @@ test('revoked on the page and over the API', async () => {
   expect((await browser.send(`/account/tokens/revoke?id=${first!.id}`, {}, '/account/tokens/revoke')).status).toBe(303)
   expect((await browser.api(`/tokens/${second!.id}`, { method: 'DELETE' })).status).toBe(204)
   expect((await entriesOf('token.revoked')).map(({ subject }) => subject)).toEqual([second!.id, first!.id])
+})
+
+test('the operator ends every way in, and is told how many there were', async () => {
+  const { email, token } = await stack.createAccount('free', { password: PASSWORD })
+  const person = new FormBrowser(stack, '198.51.100.62')
+  await person.send('/signin', { email, password: PASSWORD })
+  const statuses = async () =>
+    [await person.api('/me'), await stack.fetch('/api/v1/me', { token })].map(({ status }) => status)
+  expect(await statuses()).toEqual([200, 200])
+  const { code, stdout } = await stack.operate('end-access', '--email', email)
+  expect([code, JSON.parse(stdout)]).toMatchObject([0, { email, sessions: 1, tokens: 1 }])
+  expect(await statuses()).toEqual([401, 401])
+  expect((await person.send('/signin', { email, password: PASSWORD })).status).toBe(401)
+  expect((await stack.operate('end-access', '--email', 'nobody@example.com')).code).not.toBe(0)
 })

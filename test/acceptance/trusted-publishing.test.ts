@@ -7,10 +7,14 @@ import { promisify } from 'node:util'
 import { SignJWT, UnsecuredJWT, generateKeyPair, type JWTPayload } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { nextAddress } from '../support/addresses.ts'
 import { apiFor, fileForm } from '../support/api.ts'
 import { openCli, type Cli } from '../support/cli.ts'
 import type { Answer } from '../support/client.ts'
+import { PASSWORD } from '../support/dashboard-visitor.ts'
+import { FormBrowser } from '../support/form-browser.ts'
 import { startIssuer, type IssuerName, type IssuerStandIn } from '../support/issuer-stand-in.ts'
+import { connectWithToken } from '../support/mcp-client.ts'
 import { startStack, type Account, type OwnStack } from '../support/stack.ts'
 
 let stack: OwnStack
@@ -260,6 +264,11 @@ describe('taken', () => {
     })
   })
 
+  test('an ID token too, and the drop by its id', async () => {
+    const asked = { site: siteId, subject_token_type: 'urn:ietf:params:oauth:token-type:id_token' }
+    expect((await exchange(await issuer.sign(claimsOf()), asked)).json()).toMatchObject({ scope: 'publish' })
+  })
+
   test('a removed publisher ends what it was given', async () => {
     const { id } = (await trust('other', { repository_id: undefined, owner_id: undefined })).json<{ id: string }>()
     const { access_token: token } = (await exchange(await issuer.sign(claimsOf('other')))).json<{
@@ -413,6 +422,73 @@ test.each([
   ['an unknown provider', { provider: 'svn' }, 400],
 ])('%s is refused when it is registered', async (_, wish, status) => {
   expect((await trust('good', wish)).status).toBe(status)
+})
+
+interface Trusted {
+  readonly provider: string
+  readonly repository: string
+  readonly branch: string | null
+  readonly environment: string | null
+  readonly pull_requests: boolean
+}
+
+const trustsOf = async (account: Account, id: string): Promise<Trusted[]> =>
+  (await stack.fetch(`/api/v1/sites/${id}/publishers`, account)).json<Trusted[]>()
+
+describe('trusted from elsewhere than the API', () => {
+  test('an assistant says the list as a whole', async () => {
+    const { id } = (await apiFor(stack, owner).create()).json<{ id: string }>()
+    const trusts = () => trustsOf(owner, id)
+    const client = await connectWithToken(stack, owner.token, 'modern')
+    const settings = async (publishers: readonly string[]) =>
+      client.callTool({ name: 'service_settings', arguments: { id, publishers } })
+    const said = ['github:octo/site@main', 'gitlab:group/sub/site']
+    expect((await settings(said)).structuredContent).toMatchObject({ publishers: said })
+    expect(await trusts()).toMatchObject([
+      { provider: 'github', repository: 'octo/site', branch: 'main', pull_requests: false },
+      { provider: 'gitlab', repository: 'group/sub/site', branch: null },
+    ])
+    const [kept] = await trusts()
+    // Said again, it is the same trust, with what the first exchange has pinned; what is left out ends.
+    expect((await settings(said.slice(0, 1))).structuredContent).toMatchObject({ publishers: said.slice(0, 1) })
+    expect(await trusts()).toEqual([kept])
+    for (const line of ['octo/site', 'svn:octo/site', 'github:octo', 'oidc:build']) {
+      expect(await settings([line]), line).toMatchObject({ isError: true })
+      expect(await trusts(), line).toEqual([kept])
+    }
+    await settings([])
+    expect(await trusts()).toEqual([])
+    await client.close()
+  })
+
+  test('the form lets pull requests in when its box is ticked, and only then', async () => {
+    const person = await stack.createAccount('free', { password: PASSWORD })
+    const { id } = (await apiFor(stack, person).create()).json<{ id: string }>()
+    const page = new FormBrowser(stack, nextAddress())
+    await page.send('/signin', { email: person.email, password: PASSWORD })
+    const fill = (fields: Record<string, string>) =>
+      page.send(`/sites/${id}/settings`, { provider: 'github', ...fields }, `/sites/${id}/publishers`)
+    const [open, closed] = [
+      { repository: 'octo/open', pull_requests: 'on' },
+      { repository: 'octo/closed', branch: '' },
+    ]
+    for (const fields of [open, closed])
+      expect((await fill(fields)).header('location')).toContain('done=workflow-trusted')
+    expect(await trustsOf(person, id)).toMatchObject([
+      { repository: 'octo/open', pull_requests: true, branch: null },
+      { repository: 'octo/closed', pull_requests: false, branch: null },
+    ])
+    const shown = (await page.open(`/sites/${id}/settings`)).text().replaceAll(/\s+/g, ' ')
+    expect(shown.match(/octo\/\w+<\/strong> <p class="small soft"> github( · pull requests to previews)?/g)).toEqual([
+      expect.stringContaining('pull requests'),
+      expect.not.stringContaining('pull requests'),
+    ])
+    // What was ticked stays ticked in a form that comes back.
+    const refused = await fill({ ...open, repository: 'octo' })
+    expect(refused.status).toBe(400)
+    expect(refused.text()).toMatch(/name="pull_requests"[^>]* checked/)
+    expect(await trustsOf(person, id)).toHaveLength(2)
+  })
 })
 
 describe("the forges' files, step by step, with no secret configured", () => {

@@ -5,6 +5,7 @@ import { nextAddress } from '../support/addresses.ts'
 import { launchBrowser } from '../support/browser.ts'
 import { beSignedIn, openVisitor, PASSWORD, type Visitor } from '../support/dashboard-visitor.ts'
 import { FormBrowser, formFields } from '../support/form-browser.ts'
+import { mailedLink } from '../support/mailbox.ts'
 import { sharedStack, type Stack } from '../support/stack.ts'
 
 let stack: Stack
@@ -145,6 +146,37 @@ test('shown where an organisation asks for a second factor', async () => {
   await visitor.close()
 })
 
+test('all are lost: they go after a day of mails, unless the mailbox, the page or a passkey stops it', async () => {
+  const { email } = await stack.createAccount('free', { password: PASSWORD })
+  const device = await openDevice()
+  await beSignedIn(device.visitor, stack, email)
+  await addPasskey(device, 'Key')
+  const elsewhere = new FormBrowser(stack, nextAddress())
+  await elsewhere.send('/signin', { email, password: PASSWORD })
+  const ask = () => elsewhere.send('/account/prove', {}, '/account/prove/lost')
+  const isUnderWay = async (): Promise<boolean> =>
+    (await elsewhere.open('/account/ways-in')).text().includes('Keep my second factor')
+  const begun = await ask()
+  expect(begun.status).toBe(200)
+  expect(begun.text()).toContain('Your passkeys go in a day')
+  expect(await isUnderWay()).toBe(true)
+  await new FormBrowser(stack, nextAddress()).confirm(await mailedLink(stack, email, '/recovery/stop'))
+  expect(await isUnderWay()).toBe(false)
+
+  await ask()
+  const kept = await elsewhere.send('/account/ways-in', {}, '/account/ways-in/recovery/stop')
+  expect(kept.header('location')).toBe('/account/ways-in?done=factor-kept')
+  expect(await isUnderWay()).toBe(false)
+
+  await ask()
+  expect(await isUnderWay()).toBe(true)
+  await signOut(device)
+  await tryPasskey(device)
+  await device.page.waitForURL(/\/sites/)
+  expect(await isUnderWay()).toBe(false)
+  await device.visitor.close()
+})
+
 test('an answer that another origin got, or that was given before, opens nothing', async () => {
   const account = await stack.createAccount('free', { password: PASSWORD })
   const device = await openDevice()
@@ -172,6 +204,20 @@ test('an answer that another origin got, or that was given before, opens nothing
   const fresh = await answerTo((await options()).json())
   expect(await signIn(fresh)).toBe(200)
   expect(await signIn(fresh)).toBe(401)
+
+  const api = (method: string, id = ''): Promise<{ status: number; text: string }> =>
+    device.page.evaluate(
+      async ([verb, path]) => {
+        const reply = await fetch(path!, { method: verb! })
+        return { status: reply.status, text: await reply.text() }
+      },
+      [method, `/api/v1/passkeys${id}`],
+    )
+  const [listed] = JSON.parse((await api('GET')).text) as { id: string; name: string }[]
+  expect(listed).toMatchObject({ name: 'Key' })
+  expect((await api('DELETE', '/unknown')).status).toBe(404)
+  expect((await api('DELETE', `/${listed!.id}`)).status).toBe(204)
+  expect(await signIn(await answerTo((await options()).json()))).toBe(401)
   await device.visitor.close()
 })
 

@@ -51,13 +51,15 @@ export function freeze(pid: number): () => void {
   }
 }
 
+/** Processor time of a process and all below it, those that have ended included: sums do not fall. */
 export function cpuMs(pid: number): number {
   return processTree(pid).reduce((sum, each) => sum + cpuOf(each), 0)
 }
 
+/** utime and stime, and those of children that it has waited for, cutime and cstime. */
 function cpuOf(pid: number): number {
-  const fields = statOf(pid)
-  return (Number(fields[11]) + Number(fields[12])) * TICK_MS
+  const own = statOf(pid).slice(11, 15)
+  return own.reduce((sum, ticks) => sum + Number(ticks), 0) * TICK_MS
 }
 
 function stateOf(pid: number): string {
@@ -78,4 +80,10 @@ export function pinToCore(pid: number, core: number): void {
 export function residentMb(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   return Number(/VmRSS:\s+(\d+)/.exec(status)![1]) / 1000
+}
+
+/** What a process shares with no other: what would be free without it. */
+export function privateMb(pid: number): number {
+  const parts = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8').matchAll(/^Private_\w+:\s+(\d+)/gm)
+  return [...parts].reduce((sum, [, kb]) => sum + Number(kb), 0) / 1000
 }

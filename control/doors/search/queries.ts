@@ -58,7 +58,8 @@ interface Asked {
   readonly among: readonly string[] | undefined
   /** Undefined where there is no word in it: then content is not looked at. */
   readonly question: string | undefined
-  readonly patterns: readonly string[]
+  /** One of each list is matched by a name. */
+  readonly patterns: readonly (readonly string[])[]
   readonly most: number
 }
 
@@ -98,6 +99,13 @@ function ofOrganisation(sql: Sql, { orgId, among }: Asked) {
   return sql`s.org_id = ${orgId} and s.deleted_at is null ${reached}`
 }
 
+/** Parts that are written in one way are compared in one expression, which is most of them. */
 function isNamed(sql: Sql, { patterns }: Asked) {
-  return sql`(lower(s.slug || ' ' || s.name || ' ' || s.title) like all (${patterns as string[]}::text[]))`
+  const name = sql`lower(s.slug || ' ' || s.name || ' ' || s.title)`
+  const plain = patterns.filter(({ length }) => length === 1).flat()
+  const others = patterns.filter(({ length }) => length > 1)
+  return others.reduce(
+    (condition, ways) => sql`${condition} and ${name} like any (${ways as string[]}::text[])`,
+    sql`${name} like all (${plain}::text[])`,
+  )
 }

@@ -2,14 +2,25 @@
 import { hash } from 'node:crypto'
 import { MAX_QUESTION_WORDS } from '../../drops/publishing/analysis/words.ts'
 
-/** Patterns of LIKE that a name must match, all of them: parts of names are found, whatever they are. */
-export function patternsOf(text: string): string[] {
+/**
+ * Patterns of LIKE: a name must match one of each list, so that parts of names are found, whatever they are. Postgres makes
+ * small letters of A to Z wherever it runs, and of others only where its locale says so: those are asked for as they are
+ * written in the middle of a sentence, at its beginning and in capitals.
+ */
+export function patternsOf(text: string): string[][] {
   return text
     .toLowerCase()
     .split(/\s+/)
     .filter((part) => part !== '')
     .slice(0, MAX_QUESTION_WORDS)
-    .map((part) => `%${part.replace(/[\\%_]/g, '\\$&')}%`)
+    .map((part) => part.replace(/[\\%_]/g, '\\$&'))
+    .map((part) =>
+      [...new Set([part, largeAt(part, /^\P{ASCII}/u), largeAt(part, /\P{ASCII}/gu)])].map((each) => `%${each}%`),
+    )
+}
+
+function largeAt(part: string, where: RegExp): string {
+  return part.replace(where, (letter) => letter.toUpperCase())
 }
 
 const MARK_CHARS = 8

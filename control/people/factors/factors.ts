@@ -63,6 +63,8 @@ export interface Factors {
   requestRecovery(person: Person): Promise<{ dueAt: Date }>
   /** Behind the link in the mail. 400 `invalid_link` when there is nothing to stop. */
   cancelRecovery(token: string): Promise<void>
+  /** Of one's own account, in any session: keeping the factors takes nothing from anyone. */
+  stopRecovery(actor: Actor): Promise<void>
   /** In the transaction of a sign-in by password: takes the factors away where the day is over. */
   applyRecovery(tx: Sql, person: Person): Promise<boolean>
   /** In the transaction of what ends every way in. */
@@ -217,7 +219,7 @@ function createEnrolment(
 function createRecovery(
   { sql, clock, baseUrl, enqueueMail }: FactorsDependencies,
   throttle: { require(name: 'recoveryPerAccount', subject: string): Promise<void> },
-): Pick<Factors, 'requestRecovery' | 'cancelRecovery' | 'applyRecovery'> {
+): Pick<Factors, 'requestRecovery' | 'cancelRecovery' | 'stopRecovery' | 'applyRecovery'> {
   const now = (): Date => new Date(clock.now())
   return {
     async requestRecovery({ userId, email, orgId }) {
@@ -241,6 +243,11 @@ function createRecovery(
     async cancelRecovery(token) {
       const found = await queries.findRecoveryByHash(sql, hashSecret(token))
       if (!found || !(await queries.deleteRecovery(sql, found.userId))) throw errors.invalidLink()
+    },
+
+    async stopRecovery(actor) {
+      requireSession(actor)
+      await queries.deleteRecovery(sql, actor.userId)
     },
 
     async applyRecovery(tx, person) {

@@ -45,7 +45,7 @@ interface Stream {
   version: number
 }
 
-/** One worker has at most this many: each costs some 50 kB with its connection. */
+/** One worker has at most this many: each costs some 90 kB with its connection, of which Node's TLS takes most. */
 const MAX_STREAMS = 20_000
 /** One network has at most this many at a worker: an office full of tabs, and a tenth of all. */
 const MAX_PER_NETWORK = 2000

@@ -48,6 +48,7 @@ describe.each(['github', 'forgejo'] as const)('%s', (provider) => {
   const exact = { ...trusted, provider }
   test.each<[string, Claims, string, string]>([
     ['the run that is meant', {}, 'trusted', 'trusted'],
+    ['in other letters', { repository: 'OCTO/site' }, 'trusted', 'trusted'],
     ['another repository', { repository: 'octo/other' }, 'repository', 'repository'],
     ['no repository', { repository: undefined }, 'repository', 'repository'],
     ['another id', { repository_id: '102' }, 'repository_id', 'trusted'],
@@ -86,6 +87,42 @@ describe.each(['github', 'forgejo'] as const)('%s', (provider) => {
       },
       preview: null,
     })
+  })
+})
+
+describe('gitlab', () => {
+  const exact: TrustedWorkflow = { ...trusted, provider: 'gitlab', workflow: '.gitlab-ci.yml' }
+  const said: Claims = {
+    project_path: 'octo/site',
+    project_id: '101',
+    namespace_id: '7',
+    ref: 'main',
+    ref_type: 'branch',
+    ci_config_ref_uri: 'gitlab.com/octo/site//.gitlab-ci.yml@refs/heads/main',
+    environment: 'production',
+    pipeline_source: 'push',
+    sha: 'abc1234',
+    user_login: 'ada',
+  }
+  test.each<[string, Claims, string, string]>([
+    ['the run that is meant', {}, 'trusted', 'trusted'],
+    ['its branch as a ref', { ref: 'refs/heads/main' }, 'trusted', 'trusted'],
+    ['another branch', { ref: 'dev' }, 'ref', 'trusted'],
+    ['a branch whose name ends like a ref', { ref: 'x/refs/' }, 'ref', 'trusted'],
+    ['a tag of that name', { ref_type: 'tag' }, 'ref', 'trusted'],
+    ['another environment', { environment: 'staging' }, 'environment', 'trusted'],
+    ['another file', { ci_config_ref_uri: 'gitlab.com/octo/site//x.yml@refs/heads/main' }, 'workflow', 'trusted'],
+    ['a merge request', { pipeline_source: 'merge_request_event' }, 'fork', 'fork'],
+    ['one from elsewhere', { pipeline_source: 'external_pull_request_event' }, 'fork', 'fork'],
+    ['the ref of one', { ref: 'refs/merge-requests/9/head' }, 'fork', 'fork'],
+  ])('%s', (_, change, byAll, byRepository) => {
+    expect(outcomeOf(exact, { ...said, ...change })).toBe(byAll)
+    expect(outcomeOf({ ...exact, ...ANY }, { ...said, ...change })).toBe(byRepository)
+  })
+
+  test('says what it was', () => {
+    const shown = { repository: 'octo/site', workflow: '.gitlab-ci.yml', commit: 'abc1234', actor: 'ada' }
+    expect(judgeRun(exact, said, null)).toMatchObject({ run: shown })
   })
 })
 
@@ -151,14 +188,28 @@ test.each([
   ['github', 'https://ours.example/', undefined],
   ['oidc', undefined, undefined],
   ['oidc', 'https://ours.example', 'https://ours.example'],
+  ['oidc', '', undefined],
 ] as const)('the issuer of %s with %j is %j', (provider, issuer, expected) =>
   expect(issuerOf({ provider, issuer }, ['https://ours.example'])).toBe(expected),
 )
 
+test('the forges that every installation trusts', () => {
+  expect(BUILT_IN_ISSUERS).toEqual({
+    github: 'https://token.actions.githubusercontent.com',
+    gitlab: 'https://gitlab.com',
+    forgejo: 'https://codeberg.org/api/actions',
+  })
+})
+
 const fields = z.object(publisherFields)
 test.each([
   ['a forge alone', {}, true],
+  ['Forgejo', { provider: 'forgejo' }, true],
+  ['any OpenID issuer', { provider: 'oidc' }, true],
   ['another forge', { provider: 'svn' }, false],
+  ['no forge', { provider: '' }, false],
+  ['a workflow of one letter', { workflow: 'x.yml' }, true],
+  ['an id of one digit', { repository_id: '7' }, true],
   ['a workflow', { workflow: 'deploy.yml' }, true],
   ['a workflow in the other spelling', { workflow: 'deploy.yaml' }, true],
   ['a path', { workflow: 'x/deploy.yml' }, false],
@@ -210,7 +261,10 @@ describe('a pull request of a repository whose pull requests may publish to prev
     ['the preview of another', {}, {}, 'pr-1', 'preview'],
     ['a preview of another name', {}, {}, 'staging', 'preview'],
     ['the head instead of the merge', {}, { ref: 'refs/pull/12/head' }, null, 'pr-12'],
+    ['a number of one digit', {}, { ref: 'refs/pull/7/merge' }, null, 'pr-7'],
+    ['a number of ten', {}, { ref: 'refs/pull/1234567890/merge' }, null, 'pr-1234567890'],
     ['a number without an end', {}, { ref: `refs/pull/${'1'.repeat(11)}/merge` }, null, 'preview'],
+    ['a ref that only holds one', {}, { ref: 'x/refs/pull/12/merge' }, null, 'preview'],
     ['for another branch', {}, { base_ref: 'dev' }, null, 'ref'],
     ['for any branch', { branch: null }, { base_ref: 'dev' }, null, 'pr-12'],
     [
@@ -224,6 +278,10 @@ describe('a pull request of a repository whose pull requests may publish to prev
     ['in the context of its target, with its number', {}, inTarget, 'pr-3', 'pr-3'],
     ['in the context of its target, without', {}, inTarget, null, 'preview'],
     ['in the context of its target, as something else', {}, inTarget, 'pr-x', 'preview'],
+    ['in the context of its target, with a number of ten digits', {}, inTarget, 'pr-1234567890', 'pr-1234567890'],
+    ['in the context of its target, with a longer one', {}, inTarget, 'pr-12345678901', 'preview'],
+    ['in the context of its target, with more before it', {}, inTarget, 'x-pr-3', 'preview'],
+    ['in the context of its target, with more behind it', {}, inTarget, 'pr-3x', 'preview'],
     ['where they are not let in', { pullRequests: false }, {}, 'pr-12', 'fork'],
     ['at GitLab, with its number', { provider: 'gitlab' }, ofGitlab, 'pr-7', 'pr-7'],
     ['at GitLab, without', { provider: 'gitlab' }, ofGitlab, null, 'preview'],
@@ -232,6 +290,26 @@ describe('a pull request of a repository whose pull requests may publish to prev
       { provider: 'gitlab' },
       { ...ofGitlab, ref: 'refs/merge-requests/9/head' },
       'pr-7',
+      'preview',
+    ],
+    ...(
+      [
+        ['of one digit', '9', 'pr-9'],
+        ['of ten digits', '1234567890', 'pr-1234567890'],
+        ['without an end', '12345678901', 'preview'],
+      ] as const
+    ).map(([what, number, expected]): [string, Partial<TrustedWorkflow>, Claims, string | null, string] => [
+      `at GitLab, by a number ${what}`,
+      { provider: 'gitlab' },
+      { ...ofGitlab, ref: `refs/merge-requests/${number}/head` },
+      null,
+      expected,
+    ]),
+    [
+      'at GitLab, by a ref that only holds one',
+      { provider: 'gitlab' },
+      { ...ofGitlab, ref: 'x/refs/merge-requests/9/head' },
+      null,
       'preview',
     ],
     [
@@ -260,6 +338,13 @@ test.each([
   ['svn:octo/site', undefined],
   ['octo/site', undefined],
   ['github:', undefined],
+  ['x github:octo/site', undefined],
+  ['github:a@b', { provider: 'github', repository: 'a', branch: 'b' }],
+  ['github:octo/site@main x', undefined],
+  [`github:${'a'.repeat(200)}`, { provider: 'github', repository: 'a'.repeat(200), branch: null }],
+  [`github:${'a'.repeat(201)}`, undefined],
+  [`github:a@${'b'.repeat(200)}`, { provider: 'github', repository: 'a', branch: 'b'.repeat(200) }],
+  [`github:a@${'b'.repeat(201)}`, undefined],
 ])('the workflow %j in one line', (text, workflow) => {
   expect(workflowOfWords(text)).toEqual(workflow)
   if (workflow) expect(workflowInWords(workflowOfWords(text)!)).toBe(text.trim())

@@ -51,14 +51,20 @@ test('every word that a question asks for is one that its own text is found by',
 })
 
 test('parts of names are looked for as they are written', () => {
-  expect(patternsOf('  50%  My_Page \\ ')).toEqual(['%50\\%%', '%my\\_page%', '%\\\\%'])
+  expect(patternsOf('  50%  My_Page \\ ')).toEqual([['%50\\%%'], ['%my\\_page%'], ['%\\\\%']])
   expect(patternsOf('   ')).toEqual([])
+})
+
+test('letters beyond A to Z are looked for small, large at the beginning and large', () => {
+  expect(patternsOf('ÜBER uns')).toEqual([['%über%', '%Über%'], ['%uns%']])
+  expect(patternsOf('отчёт')).toEqual([['%отчёт%', '%Отчёт%', '%ОТЧЁТ%']])
+  expect(patternsOf('naïve 報告')).toEqual([['%naïve%', '%naÏve%'], ['%報告%']])
 })
 
 test('a question has so many parts and no more', () => {
   const words = Array.from({ length: 20 }, (_, number) => `w${number}`)
-  expect(patternsOf(words.join(' '))).toEqual(words.slice(0, 12).map((word) => `%${word}%`))
-  expect(patternsOf('A\tB\nC')).toEqual(['%a%', '%b%', '%c%'])
+  expect(patternsOf(words.join(' '))).toEqual(words.slice(0, 12).map((word) => [`%${word}%`]))
+  expect(patternsOf('A\tB\nC')).toEqual([['%a%'], ['%b%'], ['%c%']])
 })
 
 test('every word of a question has the mark of its organisation before it', () => {

@@ -70,6 +70,10 @@ function proofRoutes(
     form(`${PROVE}/lost`, { on: PROVE, verified: false }, async ({ actor }) =>
       accountPage('/ways-in', recoveryBegunBody((await factors.requestRecovery(actor)).dueAt)),
     ),
+    form(`${HOME}/recovery/stop`, { on: HOME, verified: false }, async ({ actor }) => {
+      await factors.stopRecovery(actor)
+      return seeOther(`${HOME}?done=factor-kept`)
+    }),
   ]
 }
 

@@ -48,6 +48,7 @@ function factorCard(viewer: Viewer, factors: FactorState, hasPasskeys: boolean):
             : html`<span class="tag ${hasPasskeys ? '' : 'warn'}">${hasPasskeys ? 'Password or passkey' : 'Password only'}</span>`
         }
       </div>
+      ${factors.recoveryDueAt && recoveryNotice(viewer, factors.recoveryDueAt)}
       ${
         factors.hasGenerator
           ? html`
@@ -69,6 +70,20 @@ function factorCard(viewer: Viewer, factors: FactorState, hasPasskeys: boolean):
           `
       }
     </section>
+  `
+}
+
+/** Whoever asked for it knows the password: the person reads it here too, beside the mail. */
+function recoveryNotice(viewer: Viewer, dueAt: Date): Html {
+  return html`
+    <div class="notice warn stack" role="status">
+      <p>
+        Someone with your password said that the second factor is lost. From ${dueAt.toUTCString()} on, the password
+        alone opens this account, and passkeys are removed. Was that not you? Stop it, and
+        <a href="/account">change your password</a>.
+      </p>
+      ${button(viewer, '/account/ways-in/recovery/stop', 'Keep my second factor')}
+    </div>
   `
 }
 

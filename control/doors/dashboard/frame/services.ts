@@ -76,6 +76,7 @@ export interface DashboardServices {
     | 'prove'
     | 'requestRecovery'
     | 'cancelRecovery'
+    | 'stopRecovery'
   >
   readonly passkeys: Pick<Passkeys, 'list' | 'remove'>
   readonly publishers: Pick<Publishers, 'add' | 'list' | 'remove'>
