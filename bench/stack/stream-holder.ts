@@ -13,7 +13,7 @@ export interface StreamHolderOptions {
   readonly path: string
   readonly protocol: 'h1' | 'h2'
   readonly count: number
-  /** Of one browser, which share a connection of HTTP/2. */
+  /** How many share a connection of HTTP/2, as those of one browser do. */
   readonly tabsPerBrowser: number
   /** The first of the addresses that they come from, as a number below 2^24. */
   readonly from: number

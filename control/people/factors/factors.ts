@@ -63,7 +63,7 @@ export interface Factors {
   requestRecovery(person: Person): Promise<{ dueAt: Date }>
   /** Behind the link in the mail. 400 `invalid_link` when there is nothing to stop. */
   cancelRecovery(token: string): Promise<void>
-  /** Of one's own account, in any session: keeping the factors takes nothing from anyone. */
+  /** Stops it in any session of the person: keeping the factors takes nothing from anyone. */
   stopRecovery(actor: Actor): Promise<void>
   /** In the transaction of a sign-in by password: takes the factors away where the day is over. */
   applyRecovery(tx: Sql, person: Person): Promise<boolean>
