@@ -48,7 +48,14 @@ export function isHeaderValue(value: string): boolean {
   return VALUE.test(value)
 }
 
+/** Ours, and orders to servers that an operator may have put in front, which would send files of their own for them. */
+const RESERVED_BEGINNINGS = ['dropway-', 'x-accel-', 'x-sendfile', 'x-lighttpd-send', 'x-litespeed-', 'x-reproxy-']
+
 /** `name` in lower case, and a header name at all. */
 export function maySetHeader(name: string): boolean {
-  return isHeaderName(name) && !SERVICE_HEADERS.has(name) && !name.startsWith('dropway-')
+  return (
+    isHeaderName(name) &&
+    !SERVICE_HEADERS.has(name) &&
+    !RESERVED_BEGINNINGS.some((beginning) => name.startsWith(beginning))
+  )
 }
