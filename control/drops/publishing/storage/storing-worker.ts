@@ -13,6 +13,7 @@ async function store(bytes: Uint8Array): Promise<StoringOutcome> {
   try {
     return { stored: await blobs.put(bytes) }
   } catch (error) {
-    return { failure: error instanceof Error ? (error.stack ?? error.message) : String(error) }
+    const { message, code } = error as NodeJS.ErrnoException
+    return { failure: { message, code } }
   }
 }

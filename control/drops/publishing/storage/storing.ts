@@ -33,7 +33,13 @@ export interface StoringJob {
 }
 
 /** What became of each blob: one that failed fails alone. */
-export type StoringOutcome = { readonly stored: StoredBlob } | { readonly failure: string }
+export type StoringOutcome = { readonly stored: StoredBlob } | { readonly failure: StoringFailure }
+
+/** The code tells callers a full disk from a mistake of ours. */
+export interface StoringFailure {
+  readonly message: string
+  readonly code: string | undefined
+}
 
 export interface Storing {
   /** The same store. */
@@ -82,7 +88,7 @@ function createBatches(pool: WorkerPool): (bytes: Uint8Array) => Promise<StoredB
       const outcomes = await pool.run<readonly StoringOutcome[]>(job, { timeoutMs: TIMEOUT_MS, owner: 'storing' })
       for (const [wanted, outcome] of sideBySide(batch, outcomes)) {
         if ('stored' in outcome) wanted.resolve(outcome.stored)
-        else wanted.reject(new Error(outcome.failure))
+        else wanted.reject(Object.assign(new Error(outcome.failure.message), { code: outcome.failure.code }))
       }
     } catch (error) {
       for (const wanted of batch) wanted.reject(error as Error)

@@ -25,13 +25,18 @@ const UNREACHABLE_CODES: ReadonlySet<string> = new Set([
 const UNREACHABLE_MESSAGES =
   /^(?:Connection is closed\.|Command timed out|Stream isn't writeable|Reached the max retries per request)/
 
-/** Postgres answers, and cannot change anything: codes and what callers hear. */
+const DISK_FULL = 'The disk of the service has no space left right now. Nothing was changed. Try again in a moment.'
+
+/** Postgres or the disk answers, and nothing can be changed: codes and what callers hear. */
 const UNWRITABLE: ReadonlyMap<string, string> = new Map([
   [
     '25006',
     'The database only reads right now, as it does while another one takes over. Nothing was changed. Try again in a moment.',
   ],
   ['53100', 'The database has no space left right now. Nothing was changed. Try again in a moment.'],
+  ['ENOSPC', DISK_FULL],
+  ['EDQUOT', DISK_FULL],
+  ['EROFS', 'The disk of the service only reads right now. Nothing was changed. Try again in a moment.'],
 ])
 
 /** Postgres stores any text but one with U+0000, as a value or inside JSON. No person types it, and nothing needs it. */
@@ -61,7 +66,7 @@ export function toApiError(error: unknown, log: Log, about: { method: string; pa
   }
   const unwritable = UNWRITABLE.get((error as { code?: string } | null)?.code ?? '')
   if (unwritable !== undefined) {
-    log.error({ err: error, ...request }, 'Postgres takes no changes')
+    log.error({ err: error, ...request }, 'nothing can be written')
     return errors.unavailable(unwritable)
   }
   const id = newId('err', now)
