@@ -14,7 +14,7 @@ export const FLOORS: Readonly<Record<string, number>> = {
   'control/drops/domains': 96.4,
   'control/drops/sites': 96.1,
   'control/drops/publishers': 95.8,
-  'control/drops/threads': 73.6,
+  'control/drops/threads': 95.7,
   'control/drops/visiting': 100,
   'control/drops/webhooks': 97.8,
   'control/ground': 100,

@@ -31,9 +31,9 @@ const people = {
 const written = { kind: 'guest', id: 'gl_1', key: 'browser 1' } as const
 const deeds: ThreadDeed[] = ['read', 'open', 'reply', 'set-state', 'edit', 'delete']
 
-/** A letter for each deed that is allowed. */
+/** A letter for each deed that is allowed; nothing but `true` allows one. */
 const allowed = (who: Commenter, visible: 'commenters' | 'viewers'): string =>
-  deeds.map((deed) => (mayDo(who, deed, { visible, of: written }) ? deed[0] : '-')).join('')
+  deeds.map((deed) => (Object.is(mayDo(who, deed, { visible, of: written }), true) ? deed[0] : '-')).join('')
 
 test.each([
   ['member', 'rors-d', 'rors-d'],
@@ -61,6 +61,7 @@ test.each([
   ['  /a  ', '/a'],
   ['DATA:text/html,x', undefined],
   ['x1:y', '/x1:y'],
+  [':y', '/:y'],
   ['/a:b', '/a:b'],
   ['/a\u007fb', undefined],
 ])('the page of %j is %j', (text, page) => expect(pagePathOf(text)).toBe(page))
@@ -101,6 +102,8 @@ test.each([
   ['@one@example.com,@two@example.com', ['one@example.com', 'two@example.com']],
   [`@${'a'.repeat(64)}@example.com`, [`${'a'.repeat(64)}@example.com`]],
   [`@${'a'.repeat(65)}@example.com`, []],
+  ['@a@bc', ['a@bc']],
+  [`@a@${'b'.repeat(300)}`, [`a@${'b'.repeat(251)}`]],
   ['@a(b@example.com', []],
   ['@a<b@example.com @a;b@example.com @a:b@example.com', []],
 ])('%j names %j', (body, named) => expect(mentionsIn(body)).toEqual(named))
