@@ -119,34 +119,37 @@ test('a public page carries nothing of it, and its own headers hold but for the 
 })
 
 const listen = (path: string, headers: Record<string, string>) => listenTo(stack, path, headers)
-test('a commenting viewer comes in with a mailed code, without an account; who is not on the list does not', async () => {
-  const drop = await newDrop({ access_mode: 'viewers' })
-  const path = `/review/${drop.slug}`
-  const listed = `viewer-${randomBytes(5).toString('hex')}@example.test`
-  const viewers = { viewers: [{ email: listed }], role: 'comment', invite: false }
-  await stack.fetch(`/api/v1/sites/${drop.id}/viewers`, { token: owner.token, json: viewers })
-  const browser = new FormBrowser(stack, '198.51.100.78')
-  expect((await browser.send(path, { email: listed }, `${path}/code`)).status).toBe(303)
-  const { code = '' } = await viewerMail(stack, listed)
-  const asked = `${path}?email=${encodeURIComponent(listed)}`
-  const wrong = code === '000000' ? '000001' : '000000'
-  const refused = await browser.send(asked, { email: listed, code: wrong, name: 'Grace' }, `${path}/enter`)
-  expect(refused.status).toBeGreaterThanOrEqual(400)
-  expect((await browser.open(path)).status).toBe(401)
-  const entered = await browser.send(asked, { email: listed, code, name: 'Grace' }, `${path}/enter`)
-  expect(entered.status, entered.text().slice(0, 300)).toBe(303)
-  const shell = await browser.open(path)
-  expect(shell.status).toBe(200)
-  expect(shell.text()).toContain('You write as Grace.')
-  expect(shell.text()).not.toContain(listed)
-  expect((await browser.send(path, { body: 'Said by a viewer.' }, `${path}/notes`)).status).toBe(303)
-  expect((await browser.open(path)).text()).toContain('Said by a viewer.')
-  // The same page and the same words for who is not on the list; no mail goes out.
-  const stranger = new FormBrowser(stack, '198.51.100.79')
-  const unlisted = `x${listed}`
-  expect((await stranger.send(path, { email: unlisted }, `${path}/code`)).status).toBe(303)
-  expect(viewerMails(stack, unlisted)).toEqual([])
-})
+test.each(['viewers', 'public'])(
+  'a commenting viewer of a %s drop comes in with a mailed code, without an account; who is not on the list does not',
+  async (access_mode) => {
+    const drop = await newDrop({ access_mode })
+    const path = `/review/${drop.slug}`
+    const listed = `viewer-${randomBytes(5).toString('hex')}@example.test`
+    const viewers = { viewers: [{ email: listed }], role: 'comment', invite: false }
+    await stack.fetch(`/api/v1/sites/${drop.id}/viewers`, { token: owner.token, json: viewers })
+    const browser = new FormBrowser(stack, '198.51.100.78')
+    expect((await browser.send(path, { email: listed }, `${path}/code`)).status).toBe(303)
+    const { code = '' } = await viewerMail(stack, listed)
+    const asked = `${path}?email=${encodeURIComponent(listed)}`
+    const wrong = code === '000000' ? '000001' : '000000'
+    const refused = await browser.send(asked, { email: listed, code: wrong, name: 'Grace' }, `${path}/enter`)
+    expect(refused.status).toBeGreaterThanOrEqual(400)
+    expect((await browser.open(path)).status).toBe(401)
+    const entered = await browser.send(asked, { email: listed, code, name: 'Grace' }, `${path}/enter`)
+    expect(entered.status, entered.text().slice(0, 300)).toBe(303)
+    const shell = await browser.open(path)
+    expect(shell.status).toBe(200)
+    expect(shell.text()).toContain('You write as Grace.')
+    expect(shell.text()).not.toContain(listed)
+    expect((await browser.send(path, { body: 'Said by a viewer.' }, `${path}/notes`)).status).toBe(303)
+    expect((await browser.open(path)).text()).toContain('Said by a viewer.')
+    // The same page and the same words for who is not on the list; no mail goes out.
+    const stranger = new FormBrowser(stack, '198.51.100.79')
+    const unlisted = `x${listed}`
+    expect((await stranger.send(path, { email: unlisted }, `${path}/code`)).status).toBe(303)
+    expect(viewerMails(stack, unlisted)).toEqual([])
+  },
+)
 
 test('the stream tells the number of the version, resumes, and ends with the right to see it', async () => {
   const drop = await newDrop({ access_mode: 'viewers' })

@@ -32,12 +32,13 @@ import type { EnqueueMail } from '../../ground/mail/mail.ts'
 import { tellWebhooks } from '../../ground/routing/webhook-outbox.ts'
 import { accessModeOf } from '../viewers/access.ts'
 import { mailKeyOf, memberSubject, dropNameOf, noteAdmission, subjectOf, useGuestLink } from '../viewers/lists.ts'
+import { reviewUrlOf } from '../threads/threads.ts'
 import * as queries from './queries.ts'
 import * as rules from './rules.ts'
 
 export interface VisitDesk {
   /** `ip`: the visitor's. Never throws for what a visitor may send. */
-  answer(question: VisitQuestion, ip: string): Promise<VisitAnswer>
+  answer(question: VisitQuestion, ip: string, door?: Door): Promise<VisitAnswer>
   /** The address at which a member of the drop's organisation comes in, once, without a code. */
   memberLink(actor: Actor, site: { readonly id: string; readonly slug: string }): Promise<string>
   /**
@@ -58,6 +59,9 @@ export interface ProvedVisit {
   readonly next: string
   readonly email: string
 }
+
+/** Where a person proves their address: at the drop, which only viewers see, or at the review page, of any drop. */
+type Door = 'drop' | 'review'
 
 export const ACCESS_REQUEST_PATH = '/access-request'
 
@@ -97,12 +101,12 @@ export function createVisitDesk(deps: VisitDeskDependencies): VisitDesk {
     })
   }
 
-  async function answerCode(question: Question<'code'>, network: string): Promise<VisitAnswer> {
+  async function answerCode(question: Question<'code'>, network: string, door: Door): Promise<VisitAnswer> {
     const email = emailOf(question.email)
     if (email === undefined) return refused('email')
     await throttle.require('visitorCode', network)
     await throttle.require('dropCode', question.site_id)
-    afterwards(() => mailCode(deps, question, email))
+    afterwards(() => mailCode(deps, question, email, door))
     return { kind: 'sent' }
   }
 
@@ -117,16 +121,16 @@ export function createVisitDesk(deps: VisitDeskDependencies): VisitDesk {
   }
 
   return {
-    async answer(question, ip) {
+    async answer(question, ip, door = 'drop') {
       const network = limitKeyOfIp(ip)
       try {
         switch (question.kind) {
           case 'code':
-            return await answerCode(question, network)
+            return await answerCode(question, network, door)
           case 'ask':
             return await answerAsk(question, network)
           case 'try':
-            return await tryCode(deps, throttle, question, network)
+            return await tryCode(deps, throttle, question, { network, door })
           case 'enter':
             return await enter(deps, question)
           case 'guest':
@@ -196,12 +200,17 @@ function emailOf(text: string): string | undefined {
 }
 
 /** Counts towards the mail box of whoever may see the drop; for others nothing is written but the same row. */
-async function mailCode(deps: VisitDeskDependencies, question: Question<'code'>, email: string): Promise<void> {
+async function mailCode(
+  deps: VisitDeskDependencies,
+  question: Question<'code'>,
+  email: string,
+  door: Door,
+): Promise<void> {
   const { sql, clock, config, enqueueMail } = deps
   await transaction(sql, async (tx) => {
     await queries.lockMailBox(tx, email)
     const site = await queries.findVisited(tx, question.site_id)
-    if (!site || accessModeOf(site) !== 'viewers') return
+    if (!site || !isOpenAt(door, site)) return
     const subject = await subjectOf(tx, site.id, email)
     const now = clock.now()
     const since = new Date(now - rules.CODE_MAIL_WINDOW_MS)
@@ -220,14 +229,22 @@ async function mailCode(deps: VisitDeskDependencies, question: Question<'code'>,
     if (subject === undefined) return
     const next = safeNext(question.next, '/')
     const query = next === '/' ? '' : `?next=${encodeURIComponent(next)}`
-    const link = `${await ownAddress(tx, deps, site, question.host)}${ENTER_PATH}/${token}${query}`
+    const isForReview = door === 'review'
+    const link = isForReview
+      ? `${reviewUrlOf(config.baseUrl, site.slug)}?email=${encodeURIComponent(email)}`
+      : `${await ownAddress(tx, deps, site, question.host)}${ENTER_PATH}/${token}${query}`
     await enqueueMail(tx, {
       eventKey: `${mailKeyOf(site.id)}code:${hashSecret(token).slice(0, 32)}`,
       to: email,
       template: 'viewer_code',
-      data: { code, link, until, drop: dropNameOf(site) },
+      data: { code, link, until, drop: dropNameOf(site), isForReview },
     })
   })
+}
+
+/** Those who may comment come to the review page of a public drop, too. */
+function isOpenAt(door: Door, site: queries.VisitedSite): boolean {
+  return door === 'review' || accessModeOf(site) === 'viewers'
 }
 
 /** Where the visitor is, if that host shows the drop; a mail never leads anywhere else. */
@@ -266,7 +283,7 @@ async function tryCode(
   deps: VisitDeskDependencies,
   throttle: Throttle<keyof typeof rules.VISIT_ALLOWANCES>,
   { site_id: siteId, email: typed, code }: Question<'try'>,
-  network: string,
+  { network, door }: { network: string; door: Door },
 ): Promise<VisitAnswer> {
   const email = emailOf(typed)
   if (email === undefined) return refused('email')
@@ -284,7 +301,7 @@ async function tryCode(
     const site = await queries.findVisited(tx, siteId, 'locked')
     // One of two browsers with the same code comes in.
     if (!site || !(await queries.deleteCode(tx, siteId, emailHash))) return refused('code')
-    return (await admit(tx, deps, site, subject)) ?? refused('code')
+    return (await admit(tx, deps, site, subject, { door })) ?? refused('code')
   })
 }
 
@@ -342,9 +359,13 @@ async function admit(
   deps: VisitDeskDependencies,
   site: queries.VisitedSite,
   subject: string,
-  { most = deps.config.viewerAdmissionMs, linkEnd = null }: { most?: number; linkEnd?: Date | null } = {},
+  {
+    most = deps.config.viewerAdmissionMs,
+    linkEnd = null,
+    door = 'drop',
+  }: { most?: number; linkEnd?: Date | null; door?: Door } = {},
 ): Promise<VisitAnswer | undefined> {
-  if (accessModeOf(site) !== 'viewers' || !(await queries.subjectExists(tx, site.id, subject))) return undefined
+  if (!isOpenAt(door, site) || !(await queries.subjectExists(tx, site.id, subject))) return undefined
   const end = rules.admissionEnd(deps.clock.now(), { serviceMs: most, dropMs: site.admission_ms, linkEnd })
   await noteAdmission(tx, site.id, subject, end)
   return sealed(deps, site, subject, end)

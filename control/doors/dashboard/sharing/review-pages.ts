@@ -161,9 +161,8 @@ function shellRoutes(services: Services, handlers: Handlers): Route[] {
       const site = await requireDrop(services, asked.params.slug)
       const reviewer = await reviewers.find(asked.request, site, asked.actor)
       if (reviewer && mayDo(reviewer, 'read', { visible: site.threads_visible })) return show(asked, { site, reviewer })
-      const isForViewers = accessModeOf(site) === 'viewers'
       const email = asked.request.query.get('email') ?? undefined
-      return comeInPage(asked.viewer, { base: `/review/${site.slug}`, email, isForViewers })
+      return comeInPage(asked.viewer, { base: `/review/${site.slug}`, email })
     }),
   ]
 }
@@ -193,7 +192,7 @@ function doorRoutes(services: Services, handlers: Handlers): Route[] {
       const site = await requireDrop(services, params.slug)
       const email = (form.get('email') ?? '').trim()
       const about = { site_id: site.id, host: siteHost(site.slug, config.sitesDomain) }
-      const answer = await visitDesk.answer({ kind: 'code', ...about, email, next: '/' }, request.ip)
+      const answer = await visitDesk.answer({ kind: 'code', ...about, email, next: '/' }, request.ip, 'review')
       if (answer.kind === 'refused' && answer.reason === 'limited')
         throw errors.rateLimited(answer.retry_after ?? 60, 'Too many codes were asked for. Wait a while.')
       if (answer.kind !== 'sent') throw errors.invalidRequest('email: this is no e-mail address.')
@@ -203,7 +202,7 @@ function doorRoutes(services: Services, handlers: Handlers): Route[] {
       const site = await requireDrop(services, params.slug)
       const [email, code] = [(form.get('email') ?? '').trim().toLowerCase(), form.get('code') ?? '']
       const about = { site_id: site.id, host: siteHost(site.slug, config.sitesDomain) }
-      const answer = await visitDesk.answer({ kind: 'try', ...about, email, code }, request.ip)
+      const answer = await visitDesk.answer({ kind: 'try', ...about, email, code }, request.ip, 'review')
       const subject = answer.kind === 'admitted' ? openAdmission(secrets, answer.admission)?.subject : undefined
       if (subject === undefined) throw errors.invalidRequest('code: this code does not work. Ask for a new one.')
       const cookie = await reviewers.enterByMail(site.id, email, form.get('name') ?? '')

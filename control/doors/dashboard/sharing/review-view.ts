@@ -175,17 +175,14 @@ export function namePage(viewer: Viewer, drop: NamedDrop, action: string): Page 
  * For who has neither a link nor a session: viewers come in with a code that is mailed to them. What the drop is called is
  * not said here, since it may be private.
  */
-export function comeInPage(
-  viewer: Viewer,
-  { base, email, isForViewers }: { base: string; email: string | undefined; isForViewers: boolean },
-): Page {
+export function comeInPage(viewer: Viewer, { base, email }: { base: string; email: string | undefined }): Page {
   const signIn = `/signin?next=${encodeURIComponent(base)}`
   return {
     ...door(
       { title: 'Review', heading: 'Only for those who were invited' },
       html`
       <p class="lead">Members, and people who were asked what they think, comment on a page here.</p>
-      ${isForViewers && (email === undefined ? emailForm(viewer, base) : codeForm(viewer, base, email))}
+      ${email === undefined ? emailForm(viewer, base) : codeForm(viewer, base, email)}
       <p class="soft">Have an account here? <a href="${signIn}">Sign in</a>. Or open the link that you were sent.</p>
     `,
     ),

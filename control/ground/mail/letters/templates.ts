@@ -82,8 +82,8 @@ export interface MailData {
     /** Where they comment, if they may. */
     reviewUrl?: string | undefined
   }
-  /** A code and a link, of which either admits one browser. */
-  viewer_code: { code: string; link: string; until: Date; drop: string }
+  /** A code and a link, of which either admits one browser; for the review page the link leads to where the code is entered. */
+  viewer_code: { code: string; link: string; until: Date; drop: string; isForReview?: boolean }
   /** Someone who is not on the list would like to see the drop. */
   access_request: { link: string; email: string; drop: string }
   /** Someone named this person in a comment. */
@@ -444,11 +444,13 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name], service
     action: { label: 'Open it', url: link },
     footer: toViewer(service),
   }),
-  viewer_code: ({ code, link, until, drop }) => ({
+  viewer_code: ({ code, link, until, drop, isForReview = false }) => ({
     subject: `${code} is your code for ${drop}`,
     paragraphs: [
       `Enter this code where you asked for it: ${code}`,
-      `Or use the link below. Either works once, until ${formatTime(until)}.`,
+      isForReview
+        ? `It works once, until ${formatTime(until)}.`
+        : `Or use the link below. Either works once, until ${formatTime(until)}.`,
     ],
     action: { label: 'Open it', url: link },
     footer: 'If you did not ask for this, ignore this mail: nobody comes in without the code.',
