@@ -26,7 +26,7 @@ const inOneView = byTurns([
 test.each(inOneView())(
   'a device is let in by its code ($scheme, $width px, JavaScript: $javaScript)',
   async (options) => {
-    const metadata = { client_name: 'Dropway command line', grant_types: [DEVICE_GRANT] }
+    const metadata = { client_name: 'Command line (dropway)', grant_types: [DEVICE_GRANT] }
     const { client_id } = (await registerClient(stack, metadata)).json()
     const started = (await tokenRequest(stack, { client_id, scope: 'cli' }, '/oauth/device_authorization')).json()
     const visitor = await openVisitor(browser, stack, options)

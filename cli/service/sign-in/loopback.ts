@@ -9,7 +9,7 @@ export interface Loopback {
   close(): void
 }
 
-const PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Dropway</title>
+const PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Back to the terminal</title>
 <body style="font:16px/1.5 system-ui,sans-serif;max-width:32rem;margin:20vh auto;padding:0 1rem">
 <h1>Back to the terminal</h1><p>The command line has what it needs. You can close this window.</p></body></html>`
 

@@ -178,7 +178,7 @@ async function exchange(
 function registrationFor(metadata: ServerMetadata): Record<string, unknown> {
   const hasDevice = metadata.device_authorization_endpoint !== undefined
   return {
-    client_name: 'Dropway command line',
+    client_name: 'Command line (dropway)',
     redirect_uris: [REGISTERED_REDIRECT],
     grant_types: ['authorization_code', 'refresh_token', ...(hasDevice ? [DEVICE_GRANT] : [])],
     response_types: ['code'],

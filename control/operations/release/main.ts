@@ -29,8 +29,10 @@ function ask(program: string, args: readonly string[]): string {
 /** What .docker/build.sh builds with, and in the same order. */
 const engine = ['buildah', 'podman'].find((program) => ask(program, ['--version']) !== '') ?? 'docker'
 
-function saveImage(name: string, file: string): void {
-  if (engine === 'buildah') loud('buildah', ['push', '--quiet', name, `docker-archive:${file}:${name}`])
+/** Under the name that it has from then on. */
+function saveImage(built: string, name: string, file: string): void {
+  loud(engine, ['tag', built, name])
+  if (engine === 'buildah') loud('buildah', ['push', '--quiet', name, `docker-archive:${file}`])
   else loud(engine, ['save', '--output', file, name])
   loud('gzip', ['--no-name', '--force', file])
 }
@@ -76,10 +78,14 @@ async function main(): Promise<void> {
   mkdirSync(folder, { recursive: true })
   loud('sh', ['.docker/build.sh', 'dropway'])
   const inside = (file: string): string => path.join(folder, file)
-  saveImage('dropway:latest', inside(`dropway-${version}-${process.arch}.tar`))
-  saveImage('dropway:roles', inside(`dropway-roles-${version}-${process.arch}.tar`))
+  for (const [built, name, prefix] of [
+    ['dropway:latest', `dropway:${version}`, 'dropway'],
+    ['dropway:roles', `dropway:${version}-roles`, 'dropway-roles'],
+  ] as const) {
+    saveImage(built, name, inside(`${prefix}-${version}-${process.arch}.tar`))
+    copyFrom(built, '/usr/share/sbom/dropway.cdx.json', inside(`${prefix}-${version}-${process.arch}.cdx.json`))
+  }
   loud('npm', ['pack', '--silent', '--pack-destination', folder], path.join(ROOT, 'cli'))
-  copyFrom('dropway:latest', '/usr/share/sbom/dropway.cdx.json', inside('dropway.cdx.json'))
   writeFileSync(inside('CHANGES.md'), `${changelogSection(changelog, version) ?? ''}\n`)
   const files = readdirSync(folder).toSorted()
   const sums = await Promise.all(files.map(async (file) => `${await checksumOf(inside(file))}  ${file}\n`))

@@ -3,6 +3,7 @@ import { DAY_MS } from '../../../shared/running/clock.ts'
 import { readMessage } from '../../../control/ground/mail/eml.ts'
 import { composeMessage } from '../../../control/ground/mail/message.ts'
 import { verdictOn } from '../../../control/ground/mail/rules.ts'
+import { HOUSE_LOOK } from '../../../shared/pages/look.ts'
 import { renderMail, type MailData, type MailTemplate } from '../../../control/ground/mail/letters/templates.ts'
 
 const at = new Date('2026-03-01T09:30:00Z')
@@ -92,6 +93,15 @@ test('answers go to the address that the operator set, and nowhere else otherwis
 })
 
 describe('every mail', () => {
+  test('an instance with a name of its own signs every letter with it, and says no other', () => {
+    const look = { ...HOUSE_LOOK, name: 'Acme Pages' }
+    for (const name of Object.keys(samples) as MailTemplate[]) {
+      const { subject, text, html } = renderMail(name, samples[name] as never, look)
+      expect(`${subject}\n${text}\n${html}`, name).not.toContain('Dropway')
+      expect(text, name).toContain('Acme Pages')
+    }
+  })
+
   test.each(Object.keys(samples) as MailTemplate[])(
     '%s has a subject and the same words in both parts',
     async (name) => {

@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { globSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -59,6 +59,23 @@ test('every page and the badge of the edge carry the name of the service, and no
     expect(text).toMatch(/Acme (?:&amp;|%26(?:amp%3B)?) Sons/)
     expect(text.replaceAll(/dropway-badge|\/\.dropway\//g, '')).not.toMatch(/dropway/i)
   }
+})
+
+test('what visitors, members and programs are shown takes its name from the settings: no source has one of its own', () => {
+  const root = path.join(import.meta.dirname, '../../../')
+  const sources = globSync('{edge,shared,control}/**/*.{ts,md,css,js}', { cwd: root })
+    // Words of the operator's own terminal; guides that people read are among the rest.
+    .filter((file) => !file.startsWith('control/operations/') && !file.endsWith('README.md'))
+  const named = sources.filter((file) => {
+    const text = readFileSync(path.join(root, file), 'utf8')
+    const code = file.endsWith('.ts') ? text.replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, '') : text
+    return code.includes('Dropway')
+  })
+  expect(named.toSorted()).toEqual([
+    // The licence's note on /imprint.
+    'control/doors/dashboard/public/service/service-pages.ts',
+    'shared/pages/look.ts',
+  ])
 })
 
 test('a logo comes along inside the page, and its policy lets exactly that in', () => {
