@@ -106,11 +106,15 @@ export const benches = {
   },
   publish: {
     asks: 'From the first byte of an upload to the 201',
-    lasts: '1 minute',
+    lasts: '6 minutes',
     options: {
       rounds: { ...count(5, 100), about: 'rounds; the median counts' },
       parallel: { ...count(10, 100), about: 'uploads of 200 MB at once' },
-      only: { kind: 'list', of: ['zip', 'redeploy', 'parallel', 'list', 'small'], about: 'parts to measure' },
+      only: {
+        kind: 'list',
+        of: ['zip', 'redeploy', 'parallel', 'list', 'small', 'large', 'many', 'beside', 'huge'],
+        about: 'parts to measure',
+      },
     },
     quick: ['--rounds', '1', '--parallel', '2'],
     needs: ['unzip'],

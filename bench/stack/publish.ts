@@ -6,6 +6,8 @@
  * parallel   ten uploads of 200 MB at once: what control's memory grows by (bar: 128 MB)
  * list       GET /sites
  * small      POST /drops of a page: CPU of control, and how often it waits for Postgres and Redis (bars: 4 ms, 5 and 3 turns)
+ * large      like redeploy, one file of 10,000: CPU of control and of the edge (bars: 50 ms each)
+ * many, beside, huge: publish-load.ts
  */
 import { execFileSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
@@ -28,12 +30,16 @@ import { createProgress } from '../progress.ts'
 import type { Results } from '../results.ts'
 import { startCountedServices, type CountedServices, type Turns } from '../../test/support/counting/round-trips.ts'
 import { median } from '../../test/support/figures.ts'
+import { benchBeside, benchHuge, benchMany } from './publish-load.ts'
 
 const FILES = 1000
 const FILE_BYTES = 20_000
+const LARGE_SITE = { files: 10_000, fileBytes: 2000 }
 const LARGE_BYTES = 200_000_000
 const SAMPLE_MS = 50
 const SMALL_PAGES = 200
+/** So many pages later V8 has compiled what a publish runs; callers side by side, because it takes a while. */
+const SMALL_WARM_UPS = { pages: 1500, callers: 8 }
 const WARM_UPS = 10
 const IDLE_MS = 4000
 /** What the warm-ups left to jobs is done by then. */
@@ -45,6 +51,16 @@ const BARS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   redeploy: { controlCpuMs: 50, filesSentEach: 1 },
   parallel: { controlMbGrowth: 128 },
   small: { controlCpuMs: 4, turnsWithPostgres: 5, turnsWithRedis: 3 },
+  large: { controlCpuMs: 50, edgeCpuMs: 50, filesSentEach: 1 },
+  many: { p99Ms: 250, failed: 0, turnsWithRedis: 3 },
+  beside: { times: 1.5, publishesFailed: 0 },
+  huge: { seconds: 60, controlMbGrowth: 300 },
+}
+
+/** The least that a figure of a part may be. */
+const FLOORS: typeof BARS = {
+  many: { perSecond: 200 },
+  beside: { publishesPerMinute: 10_000 },
 }
 
 /** One run: what it was told, the stack it publishes on, who publishes, and a folder for what is sent. */
@@ -60,6 +76,10 @@ const PARTS: Readonly<Record<string, (course: Course) => Promise<object>>> = {
   parallel: benchParallel,
   list: benchList,
   small: benchSmall,
+  large: (course) => benchRedeploy(course, LARGE_SITE),
+  many: benchMany,
+  beside: benchBeside,
+  huge: ({ work }) => benchHuge(work, uploadZip),
 }
 
 export async function run(told: BenchValues<'publish'>, results: Results): Promise<void> {
@@ -79,7 +99,7 @@ export async function run(told: BenchValues<'publish'>, results: Results): Promi
       process.stdout.write(`${name.padEnd(10)}${JSON.stringify(found)}\n`)
       judge(name, found)
     }
-    results.keep({ ...figures, bars: BARS })
+    results.keep({ ...figures, bars: BARS, floors: FLOORS })
   } finally {
     await stack.stop()
     rmSync(work, { recursive: true, force: true })
@@ -91,6 +111,16 @@ function judge(part: string, found: object): void {
     const figure = Number(Reflect.get(found, what))
     process.stdout.write(`${part} ${what}: ${figure} (bar ${bar})  ${figure <= bar ? 'met' : 'MISSED'}\n`)
   }
+  for (const [what, floor] of Object.entries(FLOORS[part] ?? {})) {
+    const figure = Number(Reflect.get(found, what))
+    process.stdout.write(`${part} ${what}: ${figure} (at least ${floor})  ${figure >= floor ? 'met' : 'MISSED'}\n`)
+  }
+}
+
+async function uploadZip(stack: OwnStack, account: Pick<Account, 'token'>, file: string): Promise<void> {
+  const { httpsPort, ca } = stack
+  const site = await newSite(stack, account)
+  await uploadFile({ httpsPort, ca, token: account.token, site, file, name: 'site.zip' })
 }
 
 async function benchZip({ stack, account, work, rounds }: Course): Promise<object> {
@@ -132,10 +162,10 @@ function nameOf(index: number): string {
   return index === 0 ? 'index.html' : `pages/${index % 40}/page-${index}.html`
 }
 
-function pageOf(round: number, index: number): Buffer {
-  const words = Array.from({ length: FILE_BYTES / 20 }, (_, word) => `word${(word * 7919 + index * 31 + round) % 9973}`)
+function pageOf(round: number, index: number, bytes = FILE_BYTES): Buffer {
+  const words = Array.from({ length: bytes / 20 }, (_, word) => `word${(word * 7919 + index * 31 + round) % 9973}`)
   const text = `<!doctype html><title>${round} ${index}</title><p>${randomBytes(8).toString('hex')} ${words.join(' ')}`
-  return Buffer.from(text.padEnd(FILE_BYTES, ' and so on').slice(0, FILE_BYTES))
+  return Buffer.from(text.padEnd(bytes, ' and so on').slice(0, bytes))
 }
 
 function unzipAndHash(file: string, target: string): void {
@@ -144,12 +174,15 @@ function unzipAndHash(file: string, target: string): void {
   execFileSync('sh', ['-c', 'find "$0" -type f -print0 | xargs -0 sha256sum > /dev/null', target])
 }
 
-async function benchRedeploy({ stack, account, work, rounds }: Course): Promise<object> {
+async function benchRedeploy(
+  { stack, account, work, rounds }: Course,
+  { files: count, fileBytes } = { files: FILES, fileBytes: FILE_BYTES },
+): Promise<object> {
   const { httpsPort, ca, pids } = stack
   const { token } = account
   const api = openCaller(stack, { token })
   const file = path.join(work, 'redeploy.zip')
-  const pages = Array.from({ length: FILES }, (_, index) => pageOf(99, index))
+  const pages = Array.from({ length: count }, (_, index) => pageOf(99, index, fileBytes))
   const zip = new ZipFile()
   for (const [index, page] of pages.entries()) zip.addBuffer(page, nameOf(index))
   zip.end()
@@ -157,7 +190,7 @@ async function benchRedeploy({ stack, account, work, rounds }: Course): Promise<
   const site = await newSite(stack, account)
   await uploadFile({ httpsPort, ca, token, site, file, name: 'site.zip' })
   const deploy = async (round: number): Promise<number> => {
-    pages[7] = pageOf(100 + round, 7)
+    pages[7] = pageOf(100 + round, 7, fileBytes)
     const files = pages.map((page, index) => ({ path: nameOf(index), sha256: sha256(page), size: page.length }))
     const pageByHash = new Map(files.map((entry, index) => [entry.sha256, pages[index]!]))
     const startedAt = performance.now()
@@ -174,16 +207,18 @@ async function benchRedeploy({ stack, account, work, rounds }: Course): Promise<
   // A control that has been running for a while has compiled what it runs.
   for (let round = 0; round < WARM_UPS; round++) await deploy(round)
   times.length = 0
-  const control = pids()['control']!
-  const cpuBefore = cpuMs(control)
+  const [control, edge] = [pids()['control']!, pids()['edge']!]
+  const [cpuBefore, edgeBefore] = [cpuMs(control), cpuMs(edge)]
   for (let round = 0; round < rounds * 4; round++) sent += await deploy(WARM_UPS + round)
   const controlCpuMs = (cpuMs(control) - cpuBefore) / times.length
+  const edgeCpuMs = (cpuMs(edge) - edgeBefore) / times.length
   api.close()
   await remove(stack, account, site)
   return {
     medianMs: Math.round(median(times)),
     fastestMs: Math.round(Math.min(...times)),
     controlCpuMs: round2(controlCpuMs),
+    edgeCpuMs: round2(edgeCpuMs),
     filesSentEach: sent / times.length,
   }
 }
@@ -251,7 +286,8 @@ async function benchList({ stack, account }: Course): Promise<object> {
 
 async function benchSmall(): Promise<object> {
   const services = await startCountedServices()
-  const own = await startStack({ workers: 1, env: services.env })
+  // Jobs as often as by default, not as often as tests have them.
+  const own = await startStack({ workers: 1, env: { ...services.env, JOB_INTERVAL: '' } })
   try {
     let pages = 0
     const publish = async (): Promise<void> => {
@@ -259,10 +295,19 @@ async function benchSmall(): Promise<object> {
       const answer = await own.fetch('/api/v1/drops', { body: fileForm('index.html', html) })
       if (answer.status !== 201) throw new Error(`publish: ${answer.status} ${answer.text()}`)
     }
-    for (let index = 0; index < SMALL_PAGES; index++) await publish()
-    await setTimeout(JOBS_DONE_MS)
-    const idle = await turnsDuring(services, () => setTimeout(IDLE_MS))
     const control = own.pids()['control']!
+    const firstFrom = cpuMs(control)
+    for (let index = 0; index < SMALL_PAGES; index++) await publish()
+    const firstCpuMs = round2((cpuMs(control) - firstFrom) / SMALL_PAGES)
+    await Promise.all(
+      Array.from({ length: SMALL_WARM_UPS.callers }, async () => {
+        while (pages < SMALL_WARM_UPS.pages) await publish()
+      }),
+    )
+    await setTimeout(JOBS_DONE_MS)
+    const idleFrom = cpuMs(control)
+    const idle = await turnsDuring(services, () => setTimeout(IDLE_MS))
+    const idleCpuMs = cpuMs(control) - idleFrom
     const before = cpuMs(control)
     const startedAt = performance.now()
     const busy = await turnsDuring(services, async () => {
@@ -272,7 +317,9 @@ async function benchSmall(): Promise<object> {
     // Jobs and heartbeats go on meanwhile.
     const each = (kind: keyof Turns) => round2((busy[kind] - (idle[kind] * elapsedMs) / IDLE_MS) / SMALL_PAGES)
     return {
-      controlCpuMs: round2((cpuMs(control) - before) / SMALL_PAGES),
+      controlCpuMs: round2((cpuMs(control) - before - (idleCpuMs * elapsedMs) / IDLE_MS) / SMALL_PAGES),
+      firstCpuMs,
+      idleCpuMsPerSecond: round2((idleCpuMs * 1000) / IDLE_MS),
       wallMs: round2(elapsedMs / SMALL_PAGES),
       turnsWithPostgres: each('postgres'),
       turnsWithRedis: each('redisOfControl'),
@@ -295,7 +342,7 @@ async function turnsDuring(services: CountedServices, work: () => Promise<unknow
   }
 }
 
-async function newSite(stack: OwnStack, { token }: Account): Promise<Published> {
+async function newSite(stack: OwnStack, { token }: Pick<Account, 'token'>): Promise<Published> {
   const answer = await stack.fetch('/api/v1/sites', { token, json: {} })
   if (answer.status !== 201) throw new Error(`create: ${answer.status} ${answer.text()}`)
   return answer.json()

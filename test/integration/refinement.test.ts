@@ -1,5 +1,6 @@
 /** Compressing after a version went live: which versions get their turn, on a real Postgres. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { nextUncompressed } from '../../control/drops/sites/versions/refinement/queries.ts'
 import { createVersions } from '../../control/drops/sites/versions/versions.ts'
 import { HOUR_MS, MINUTE_MS } from '../../shared/running/clock.ts'
 import { silentLog } from '../../shared/running/log.ts'
@@ -155,4 +156,32 @@ test('a control that stops begins no further version', async () => {
   const stopping = new AbortController()
   const { compressDue } = versions({ onWork: () => stopping.abort() })
   expect(await compressDue(stopping.signal)).toBe(1)
+})
+
+/** Rows of both tables that Postgres reads to find the next version, while so many live ones wait. */
+async function rowsReadOf(waiting: number): Promise<number> {
+  const { sql } = database
+  await sql`insert into sites (id, slug, dns_target, published_at, live_version_id)
+    select 'many' || n, 'many' || n, 'tmany' || n, now(), 'v_many' || n from generate_series(1, ${waiting}) n`
+  await sql`insert into versions (id, site_id, number, manifest_hash, byte_size, file_count, created_at)
+    select 'v_many' || n, 'many' || n, 1, 'h' || n, 1, 1, now() + n * interval '1 second'
+    from generate_series(1, ${waiting}) n`
+  await sql`analyze sites`
+  await sql`analyze versions`
+  return sql.begin(async (tx) => {
+    const read = async (): Promise<number> => {
+      const [row] = await tx<{ rows: number }[]>`
+        select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::int as rows from pg_stat_xact_user_tables
+        where relname in ('sites', 'versions')`
+      return row!.rows
+    }
+    const before = await read()
+    expect(await nextUncompressed(tx, new Date())).toMatchObject({ id: `v_many${waiting}` })
+    return (await read()) - before
+  })
+}
+
+test('of many live versions that wait, the next is found without reading the others', async () => {
+  // Of each of the newest fifty, the version and its drop.
+  expect(await rowsReadOf(5000)).toBeLessThan(250)
 })

@@ -10,6 +10,8 @@ const TIMEOUT_MS = 5000
 const HEAP_MB = 128
 const MAX_WAITING = 500
 const MAX_WAIT_MS = 6000
+/** A thread without work gives its memory back; starting one takes less than a tenth of a second. */
+const IDLE_MS = 60_000
 /** One network holds one of them. */
 const THREADS = 2
 
@@ -37,6 +39,7 @@ export function createInspector({ blobStore, log, timeoutMs = TIMEOUT_MS }: Insp
     maxHeapMb: HEAP_MB,
     maxWaiting: MAX_WAITING,
     maxWaitMs: MAX_WAIT_MS,
+    idleMs: IDLE_MS,
   })
   return {
     async inspect(hash, network) {

@@ -31,19 +31,29 @@ export function nextUnrefined(sql: Sql, now: Date, before: Date): Promise<Unrefi
   return byUrgency(sql, now, sql`v.compressed_at is not null and v.created_at <= ${before}`)
 }
 
-/** What visitors see comes first, the latest publish before others; superseded versions come last, newest first. */
+/** How many of those that wait are looked at first: nearly always one of them is live. */
+const NEWEST = 50
+
+/**
+ * What visitors see comes first, superseded versions come last, and of both the newest is first. A live one among the
+ * newest is the newest live one, however many wait behind it; only without one all are looked at.
+ */
 async function byUrgency(sql: Sql, now: Date, condition: ReturnType<Sql>): Promise<UnrefinedVersion | undefined> {
-  const [row] = await sql<UnrefinedVersion[]>`
+  const urgent = (limit: ReturnType<Sql>) => sql<(UnrefinedVersion & { is_live: boolean })[]>`
     select v.id, v.site_id, v.number, v.manifest_hash,
+      ((select s.live_version_id from sites s where s.id = v.site_id) = v.id) is true as is_live,
       (select r.manifest_hash from versions r
        where r.site_id = v.site_id and r.refined_at is not null and r.dropped_at is null
        order by r.number desc limit 1) as refined_hash
-    from versions v join sites s on s.id = v.site_id
-    where v.refined_at is null and v.dropped_at is null and ${condition}
-      and (v.refine_after is null or v.refine_after <= ${now})
-    order by (s.live_version_id = v.id) is true desc,
-      case when s.live_version_id = v.id then s.published_at end desc nulls last, v.created_at desc limit 1`
-  return row
+    from (
+      select v.id, v.site_id, v.number, v.manifest_hash, v.created_at from versions v
+      where v.refined_at is null and v.dropped_at is null and ${condition}
+        and (v.refine_after is null or v.refine_after <= ${now})
+      order by v.created_at desc ${limit}) v
+    order by is_live desc, v.created_at desc limit 1`
+  const [newest] = await urgent(sql`limit ${NEWEST}`)
+  const [found] = newest === undefined || newest.is_live ? [newest] : await urgent(sql``)
+  return found
 }
 
 /** One that fails keeps no other waiting. */
