@@ -5,7 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { pathToFileURL } from 'node:url'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { createWorkerPool, JobCrashed, JobTimeout, type WorkerPool } from '../../shared/running/threads/pool.ts'
+import {
+  createWorkerPool,
+  JobCrashed,
+  JobStarved,
+  JobTimeout,
+  type WorkerPool,
+} from '../../shared/running/threads/pool.ts'
 
 /** A thread that does as it is told. */
 const SCRIPT = `
@@ -149,6 +155,13 @@ test('a job is ended for the work it does, not for a thread that gets no time', 
   // It waits, as one does whose turn does not come.
   expect(await pool.run({ wait: 2000 }, { timeoutMs: 1000, owner: 'one' })).toBeTypeOf('number')
   await expect(pool.run('spin', { timeoutMs: 200, owner: 'one' })).rejects.toBeInstanceOf(JobTimeout)
+})
+
+test('who has patience for less is told that the job had no time, and the next one runs', async () => {
+  start(1)
+  const waits = pool.run({ wait: 60_000 }, { timeoutMs: 200, patienceMs: 300, owner: 'one' })
+  await expect(waits).rejects.toBeInstanceOf(JobStarved)
+  expect(await pool.run({}, { timeoutMs: 10_000, owner: 'one' })).toBeTypeOf('number')
 })
 
 test('a thread that has not begun yet has not worked', async () => {

@@ -2,7 +2,7 @@
 import { LRUCache } from 'lru-cache'
 import { limitKeyOfIp } from '../../../shared/http/ip.ts'
 import type { Encoding, ManifestFile } from '../../../shared/contracts/manifest.ts'
-import { createWorkerPool } from '../../../shared/running/threads/pool.ts'
+import { createWorkerPool, JobStarved } from '../../../shared/running/threads/pool.ts'
 import type { Drop, Exchange, HeaderList, Intent, ServedSite } from '../../context.ts'
 import { chooseEncoding } from '../../rewrite/negotiate.ts'
 import { assetHeaders } from '../../rewrite/headers.ts'
@@ -16,6 +16,10 @@ type Asset = Extract<Intent, { kind: 'asset' }>
 
 /** A long article takes a tenth of it on a busy machine. */
 const TIMEOUT_MS = 2000
+/** A visitor of a busy machine has the page as it is before the connection counts as idle. */
+const PATIENCE_MS = 18_000
+/** What a busy machine could not make may succeed later; a page that is made to hold a thread up must not hold it always. */
+const STARVED_TTL_MS = 60_000
 const HEAP_MB = 192
 /** One network holds one of them. */
 const THREADS = 2
@@ -72,7 +76,8 @@ export function createTexts(cache: BlobCache): Texts {
       if (failed.has(wanted.name)) return Promise.resolve(undefined)
       return make(drop, wanted, exchange, asset).catch((error: unknown) => {
         // What could not be made in time now may be later.
-        if (!isBusy(error)) failed.set(wanted.name, true)
+        if (error instanceof JobStarved) failed.set(wanted.name, true, { ttl: STARVED_TTL_MS })
+        else if (!isBusy(error)) failed.set(wanted.name, true)
         return undefined
       })
     },
@@ -97,7 +102,11 @@ function createMaker(cache: BlobCache) {
 
   async function made({ name, job }: WantedText, ip: string): Promise<Buffer> {
     const owner = limitKeyOfIp(ip)
-    const { bytes, hash, tokens } = await pool.run<MadeText>(await job(), { timeoutMs: TIMEOUT_MS, owner })
+    const { bytes, hash, tokens } = await pool.run<MadeText>(await job(), {
+      timeoutMs: TIMEOUT_MS,
+      patienceMs: PATIENCE_MS,
+      owner,
+    })
     known.set(name, { hash, tokens, size: bytes.length })
     return Buffer.from(bytes)
   }

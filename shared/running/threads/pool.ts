@@ -41,6 +41,8 @@ export interface WorkerPool {
 export interface JobTerms {
   /** How much processor time the thread may use for one job. The clock allows more: a busy machine is not the job's fault. */
   readonly timeoutMs: number
+  /** How much more the clock allows; two minutes unless told otherwise. */
+  readonly patienceMs?: number
   /** Whose work it is: an account or a network. */
   readonly owner: string
   /** Aborted when the result is no longer wanted. A job that runs is finished. */
@@ -48,10 +50,12 @@ export interface JobTerms {
 }
 
 /** How much longer than its limit a job may take by the clock, where the machine gives its thread too little time. */
-const BUSY_MACHINE_MS = 120_000
+const PATIENCE_MS = 120_000
 
 /** The job took too long. */
 export class JobTimeout extends Error {}
+/** The patience of its caller ended before it had its processor time; or it does not say how much it had. */
+export class JobStarved extends JobTimeout {}
 /** The thread died of it, mostly because its memory was full. */
 export class JobCrashed extends Error {}
 /** The job threw. */
@@ -72,6 +76,7 @@ interface Task {
   readonly owner: string
   readonly job: unknown
   readonly timeoutMs: number
+  readonly patienceMs: number
   /** It waits no longer: it begins, or is given up. */
   leaveQueue(): void
   resolve(result: unknown): void
@@ -134,17 +139,18 @@ export function createWorkerPool(options: PoolOptions): WorkerPool {
     limit(thread, task)
   }
 
-  /** Ends the task when its thread has worked for `timeoutMs` on it, or has had no chance to for much longer. */
+  /** Ends the task when its thread has worked for `timeoutMs` on it, or when it has had no chance to and patience ends. */
   function limit(thread: Thread, task: Task): void {
-    const latest = performance.now() + task.timeoutMs + BUSY_MACHINE_MS
-    const end = (): void => retire(thread, new JobTimeout(`no result after ${task.timeoutMs} ms`))
+    const latest = performance.now() + task.timeoutMs + task.patienceMs
+    const giveUp = (): void => retire(thread, new JobStarved(`no result ${task.patienceMs} ms after its limit`))
     const look = async (): Promise<void> => {
       // A thread that is deep in native code does not say.
-      thread.timer = setTimeout(end, latest - performance.now())
+      thread.timer = setTimeout(giveUp, latest - performance.now())
       const leftMs = task.timeoutMs - ((await processorMsOf(thread.worker)) - thread.spentMs)
       if (thread.task !== task) return
       clearTimeout(thread.timer)
-      if (leftMs <= 0) return end()
+      if (leftMs <= 0) return retire(thread, new JobTimeout(`no result after ${task.timeoutMs} ms`))
+      if (performance.now() >= latest) return giveUp()
       thread.timer = setTimeout(() => void look(), Math.min(leftMs, latest - performance.now()))
     }
     thread.timer = setTimeout(() => void look(), task.timeoutMs)
@@ -173,7 +179,7 @@ export function createWorkerPool(options: PoolOptions): WorkerPool {
   }
 
   return {
-    run(job, { timeoutMs, owner, signal }) {
+    run(job, { timeoutMs, patienceMs = PATIENCE_MS, owner, signal }) {
       if (closed) return Promise.reject(new JobCrashed('the pool is closed'))
       if (signal?.aborted) return Promise.reject(signal.reason as Error)
       if (queue.size >= options.maxWaiting) return Promise.reject(busy(options))
@@ -182,7 +188,7 @@ export function createWorkerPool(options: PoolOptions): WorkerPool {
           if (queue.remove(owner, task)) reject(signal?.reason as Error)
         }
         const leaveQueue = (): void => signal?.removeEventListener('abort', drop)
-        const task: Task = { owner, job, timeoutMs, leaveQueue, resolve, reject }
+        const task: Task = { owner, job, timeoutMs, patienceMs, leaveQueue, resolve, reject }
         signal?.addEventListener('abort', drop, { once: true })
         queue.add(owner, task)
         dispatch()
