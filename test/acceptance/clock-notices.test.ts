@@ -1,7 +1,11 @@
-/** A clock with fewer than 14 days left is told wherever its owner looks: in `GET /me`, the command line and MCP answers. */
+/**
+ * A clock with fewer than 14 days left is told wherever its owner looks: in `GET /me`, the command line and MCP answers.
+ * The same stack has another setting that needs one of its own: nothing is kept of former versions.
+ */
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { apiFor, bundleForm } from '../support/api.ts'
 import { openCli, type Cli } from '../support/cli.ts'
 import { connectWithToken } from '../support/mcp-client.ts'
 import { startStack, type Account, type OwnStack, type Published } from '../support/stack.ts'
@@ -13,7 +17,7 @@ const owners: { account: Account; drop: Published }[] = []
 beforeAll(async () => {
   // Every clock of it is near its end.
   ;[stack, cli] = await Promise.all([
-    startStack({ env: { FREE_IDLE_LIFETIME: '10d' }, database: 'shared', operator: true }),
+    startStack({ env: { FREE_IDLE_LIFETIME: '10d', KEEP_OLD_FILES: '0' }, database: 'shared', operator: true }),
     openCli(),
   ])
   for (const plan of ['free', 'plus'] as const) {
@@ -71,4 +75,25 @@ test('paid: nowhere', async () => {
   const said = await everywhere(owners[1]!)
   for (const [place, text] of Object.entries(said)) expect([place, /expires|signin/.test(text)]).toEqual([place, false])
   expect(said['me']).toBe('')
+})
+
+test('KEEP_OLD_FILES=0: a former version’s files go with it, at drops that do not ask for their own days', async () => {
+  const account = await stack.createAccount('business')
+  const api = apiFor(stack, account)
+  const leftOf = async (settings: object): Promise<[number, number]> => {
+    const { id, slug } = (await api.create()).json<{ id: string; slug: string }>()
+    const own = { method: 'PATCH', token: account.token, json: settings }
+    expect((await stack.fetch(`/api/v1/sites/${id}`, own)).status).toBe(200)
+    const publish = async (name: string): Promise<number> => {
+      const body = bundleForm({ 'index.html': `<script src="/${name}"></script>`, [name]: 'code' })
+      const answer = await stack.fetch(`/api/v1/sites/${id}/upload-bundle`, { token: account.token, body })
+      expect(answer.status, answer.text()).toBe(201)
+      return answer.json<{ report: { kept: { files: number } } }>().report.kept.files
+    }
+    await publish('app-a1b2c3d4.js')
+    const files = await publish('app-e5f6a7b8.js')
+    return [files, (await stack.visit(slug, '/app-a1b2c3d4.js')).status]
+  }
+  expect(await leftOf({ keep_old_files_days: null })).toEqual([0, 404])
+  expect(await leftOf({ keep_old_files_days: 7 })).toEqual([1, 200])
 })
