@@ -95,6 +95,7 @@ const SITES = new Map(
       badge: true,
       analytics: { google_analytics: { measurement_id: 'G-ABCDEF1234' } },
     }),
+    siteOf('carded.localhost', { card: [SCRIPT_HASH, SCRIPT.length] }),
     siteOf('republished.localhost', { manifest: REPUBLISHED_HASH }),
     siteOf('locked.localhost', { password: { hash: 'unused', generation: 1 } }),
     siteOf('shared.localhost', {
@@ -249,6 +250,7 @@ async function walksOf(): Promise<readonly Walk[]> {
     walk('file beside kept', 200, 'republished.localhost', '/assets/app-4f2a.js', SCRIPT_TAG),
     walk('kept file', 200, 'republished.localhost', '/assets/chunk-7000-4f2a.js', SCRIPT_TAG),
     walk('page with snippets', 200, 'snippets.localhost', '/'),
+    walk('page with a card', 200, 'carded.localhost', '/'),
     walk('page with password', 200, 'locked.localhost', '/docs/guide', {
       ...BROWSER,
       cookie: `a=1; __Host-dropway-unlock=${locked}`,
