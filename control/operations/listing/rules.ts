@@ -61,7 +61,7 @@ const serverSchema = z.strictObject({
   name: z.string().min(3).max(200).regex(SERVER_NAME, 'must be a reverse-DNS name with one slash'),
   title: z.string().min(1).max(100).optional(),
   description: z.string().min(1).max(100),
-  version: z.string().regex(EXACT_VERSION, 'must be one exact version'),
+  version: z.string().max(255).regex(EXACT_VERSION, 'must be one exact version'),
   websiteUrl: z.url().optional(),
   repository: z
     .strictObject({ url: z.url(), source: z.string(), id: z.string().optional(), subfolder: z.string().optional() })
