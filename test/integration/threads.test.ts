@@ -8,6 +8,7 @@ import type { Reviewer } from '../../control/drops/threads/reviewer.ts'
 import type { Actor } from '../../control/ground/actor.ts'
 import type { RoutingTransaction } from '../../control/ground/routing/changes.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../shared/running/clock.ts'
+import { PASSWORD } from '../support/accounts.ts'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'
 import { duringTransaction } from '../support/races.ts'
 
@@ -212,7 +213,7 @@ test('of two who race for the last place of a drop one gets it, with an image an
     select 'th_' || ${siteId} || n, site_id, page, 1, 1, author_kind, author_id, author_name, created_at
     from threads, generate_series(3, ${MAX_THREADS_PER_DROP}) n where id = ${thread.id}`
   const hold = (tx: RoutingTransaction) => tx`select from sites where id = ${siteId} for update`
-  const [ada, grace] = [guest('gl_1', 'a'), guest('gl_1', 'b')]
+  const [ada, grace] = [guest('gl_race', 'a'), guest('gl_race', 'b')]
   const pasted = await duringTransaction(
     world.sql,
     hold,
@@ -248,3 +249,27 @@ test('versions of a page are compared for one person so often in an hour', async
   const same = { page: '/', preview: undefined, version: 2 }
   expect(await world.services.review.changesSince(fresh, same)).toEqual([])
 })
+
+test('with an account go the addresses of those who could see its drops, and what they wrote', async () => {
+  const { owner, siteId, guest } = await newTalk()
+  const viewer = `named-${siteId}@example.com`.toLowerCase()
+  const named = [{ kind: 'email', value: viewer }] as const
+  await world.services.viewerSharing.add(owner, siteId, { named, invite: true })
+  await say(guest('gl_1'), `Ask @${viewer} about it.`)
+  expect(await tracesOf(viewer)).toEqual(expect.arrayContaining(['mails', 'thread_messages', 'viewers']))
+  await world.services.accounts.deleteAccount(owner, { password: PASSWORD })
+  expect(await tracesOf(viewer)).toEqual([])
+})
+
+/** The tables that say it. */
+async function tracesOf(text: string): Promise<string[]> {
+  const tables = await world.sql<{ name: string }[]>`
+    select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`
+  const found: string[] = []
+  for (const { name } of tables) {
+    const rows = await world.sql`
+      select from ${world.sql(name)} as entry where position(${text} in lower(entry::text)) > 0 limit 1`
+    if (rows.length > 0) found.push(name)
+  }
+  return found.toSorted()
+}
