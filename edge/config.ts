@@ -4,6 +4,7 @@ import path from 'node:path'
 import { readDns01, type Dns01Settings } from '../certs/dns/settings.ts'
 import { readBlobStore } from '../shared/blobs/location.ts'
 import { EnvReader, type Env } from '../shared/settings/env.ts'
+import { hasLittleMemory } from '../shared/running/memory.ts'
 import { readTraceSettings, type TraceSettings } from '../shared/running/traces.ts'
 import { readRedisUrl } from '../shared/redis/url.ts'
 import { readSecretKey } from '../shared/secrets/secret-key.ts'
@@ -53,7 +54,7 @@ export function readEdgeConfig(environment: Env): EdgeConfig {
   const shared = readSharedSettings(env)
   return env.finish({
     ...shared,
-    workers: env.integer('EDGE_WORKERS', availableParallelism(), 1, 256),
+    workers: env.integer('EDGE_WORKERS', hasLittleMemory() ? 1 : availableParallelism(), 1, 256),
     bindAddress: env.optional('EDGE_BIND'),
     redisUrl: readRedisUrl(env, shared.dataDir),
     blobStore: readBlobStore(env, shared.dataDir),

@@ -3,6 +3,7 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../shared/running/log.ts'
+import { heapFlags } from '../../shared/running/memory.ts'
 import { stepAt, type Steps } from '../../shared/running/steps.ts'
 import type { SeenPage } from '../context.ts'
 import { UNSENT_FLAGS } from '../accept/outgoing/unsent.ts'
@@ -127,7 +128,7 @@ class WorkerPool implements Workers {
 
   #spawn(): Worker {
     const child = fork(this.#options.workerFile, ['worker'], {
-      execArgv: NODE_OPTIONS,
+      execArgv: [...NODE_OPTIONS, ...heapFlags()],
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       serialization: 'advanced',
       // A process group of its own: ending a hung primary with its group must not end those who still serve.

@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import { memoryLimit, requireMemory } from '../../../control/operations/supervisor/memory-limit.ts'
+import { requireMemory } from '../../../control/operations/supervisor/memory-limit.ts'
+import { hasLittleMemory, heapFlags, memoryLimit } from '../../../shared/running/memory.ts'
 
 const roots: string[] = []
 afterEach(() => {
@@ -51,4 +52,11 @@ test('too little is refused with the figures and the way out; enough is not', ()
   )
   expect(() => requireMemory(1000, 1_000_000_000)).not.toThrow()
   expect(() => requireMemory(0, 1)).not.toThrow()
+})
+
+test('where memory is little the planes are told to keep less of it for the young', () => {
+  expect(hasLittleMemory(536_870_912)).toBe(true)
+  expect(heapFlags(536_870_912)).toEqual(['--max-semi-space-size=2'])
+  expect(hasLittleMemory(1_000_000_000)).toBe(false)
+  expect(heapFlags(1_000_000_000)).toEqual([])
 })

@@ -5,20 +5,21 @@
  *
  * Blobs that arrive while the disk is busy wait for each other and go together: their syncs become one of the disk.
  *
- *   put ─▶ waiting ─▶ a batch (two at once, one thread each) ─▶ durable, each with its own answer
+ *   put ─▶ waiting ─▶ a batch (two at once at most, one thread each) ─▶ durable, each with its own answer
  *
  * What is large is written while it arrives, as before, and so is what goes to a store that is not a directory.
  */
 import type { BlobStore, BlobWriter, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
 import { parseBlobStoreUrl, splitLocation } from '../../../../shared/blobs/location.ts'
 import type { BlobStoreLocation } from '../../../../shared/blobs/open.ts'
+import { hasLittleMemory } from '../../../../shared/running/memory.ts'
 import { createWorkerPool, type WorkerPool } from '../../../../shared/running/threads/pool.ts'
 import { sideBySide } from '../../../../shared/values/side-by-side.ts'
 
 /** What one upload may hold in memory before it is written to a file. Most pages and all of their manifests are smaller. */
 const SMALL_BYTES = 65_536
-/** The next batch is written while the disk syncs the one before. */
-const THREADS = 2
+/** The next batch is written while the disk syncs the one before, where there is memory for two threads. */
+const THREADS = { usually: 2, withLittleMemory: 1 }
 /** Some milliseconds of a thread, so that the first of a batch does not wait long for the last. */
 const MAX_BATCH_BLOBS = 64
 /** The disk may be slow; the time of a batch is counted in processor time. */
@@ -49,17 +50,18 @@ export interface Storing {
 
 export function createStoring(blobs: BlobStore, location: BlobStoreLocation): Storing {
   if (!isDirectory(location)) return { blobs, close: async () => {} }
+  const threads = hasLittleMemory() ? THREADS.withLittleMemory : THREADS.usually
   const pool = createWorkerPool({
     script: new URL('./storing-worker.ts', import.meta.url),
     workerData: location,
-    size: THREADS,
-    share: THREADS,
+    size: threads,
+    share: threads,
     maxHeapMb: HEAP_MB,
-    maxWaiting: THREADS,
+    maxWaiting: threads,
     maxWaitMs: TIMEOUT_MS,
     idleMs: IDLE_MS,
   })
-  const putSmall = createBatches(pool)
+  const putSmall = createBatches(pool, threads)
   const put: BlobStore['put'] = (bytes) => (bytes.length > SMALL_BYTES ? blobs.put(bytes) : putSmall(bytes))
   return {
     blobs: { ...blobs, put, writer: async () => collectingWriter(blobs, putSmall) },
@@ -78,7 +80,7 @@ interface Wanted {
   reject(error: Error): void
 }
 
-function createBatches(pool: WorkerPool): (bytes: Uint8Array) => Promise<StoredBlob> {
+function createBatches(pool: WorkerPool, most: number): (bytes: Uint8Array) => Promise<StoredBlob> {
   const waiting: Wanted[] = []
   let running = 0
 
@@ -96,7 +98,7 @@ function createBatches(pool: WorkerPool): (bytes: Uint8Array) => Promise<StoredB
   }
 
   async function runNext(): Promise<void> {
-    if (running === THREADS || waiting.length === 0) return
+    if (running === most || waiting.length === 0) return
     running += 1
     await store(waiting.splice(0, MAX_BATCH_BLOBS))
     running -= 1

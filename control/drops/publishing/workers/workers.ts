@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os'
 import type { StoredBlob } from '../../../../shared/blobs/blob-store.ts'
 import type { BlobStoreLocation } from '../../../../shared/blobs/open.ts'
 import { errors, type ApiError } from '../../../../shared/contracts/errors.ts'
+import { hasLittleMemory } from '../../../../shared/running/memory.ts'
 import type { AnalysisRequest } from '../analysis/analyse.ts'
 import type { ArchiveEntry } from '../archive/gate.ts'
 import type { Anchor, FoundAnchor } from '../comparison/anchors.ts'
@@ -113,7 +114,7 @@ export interface WorkersOptions {
 }
 
 export function createPublishingWorkers(options: WorkersOptions): PublishingWorkers {
-  const width = Math.max(2, Math.min(8, availableParallelism()))
+  const width = widthOfMachine()
   const contentPool = (limits: Pick<PoolOptions, 'size' | 'share'>, workerData: ContentWorkerData): WorkerPool =>
     createWorkerPool({
       script: new URL('./content-worker.ts', import.meta.url),
@@ -231,6 +232,11 @@ export function createPublishingWorkers(options: WorkersOptions): PublishingWork
     close: async () =>
       void (await Promise.all([content, unpacking, background, markdown, largeMarkdown].map((pool) => pool.close()))),
   }
+}
+
+/** A thread holds 20 MB and more. */
+function widthOfMachine(): number {
+  return hasLittleMemory() ? 1 : Math.max(2, Math.min(8, availableParallelism()))
 }
 
 /** What takes too long is left as it was; what failed otherwise is our fault. */

@@ -7,6 +7,7 @@ import { fork } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Env } from '../../../../shared/settings/env.ts'
+import { heapFlags } from '../../../../shared/running/memory.ts'
 import { askForPongs } from '../../../../shared/running/watchdog/heartbeat.ts'
 import { StartRefused } from '../preflight.ts'
 import { endWithUs } from './guard.ts'
@@ -42,7 +43,7 @@ export async function startPlane({
   const child = fork(main, {
     env: environment,
     // What is experimental in Node is our decision, not the operator's news.
-    execArgv: ['--disable-warning=ExperimentalWarning'],
+    execArgv: ['--disable-warning=ExperimentalWarning', ...heapFlags()],
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     // A process group of its own: Ctrl-C reaches the supervisor only, and a killed plane's workers can be found.
     detached: true,

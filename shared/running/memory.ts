@@ -1,0 +1,51 @@
+/** How much memory this machine, or the container or unit that we run in, has; and what is different where that is little. */
+import { readFileSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+
+/** Below this, threads and processes that only make things faster do not begin. */
+const LITTLE_MEMORY_BYTES = 1_000_000_000
+
+export function hasLittleMemory(limitBytes = memoryLimit()): boolean {
+  return limitBytes < LITTLE_MEMORY_BYTES
+}
+
+/** What Node is told where memory is little: collect the young more often, instead of keeping 48 MB for them. */
+export function heapFlags(limitBytes?: number): readonly string[] {
+  return hasLittleMemory(limitBytes) ? ['--max-semi-space-size=2'] : []
+}
+
+/** The smallest of the machine's memory and the limits of every control group that we are in. */
+export function memoryLimit(root = '/'): number {
+  return Math.min(os.totalmem(), ...groupLimits(root))
+}
+
+/** Files that hold a limit: of control groups version 2, and of version 1. A container sees its own group as the root. */
+function groupLimits(root: string): number[] {
+  const groups = readText(path.join(root, 'proc/self/cgroup'))?.trim().split('\n') ?? []
+  return groups.flatMap((line) => {
+    const [, controllers = '', group = '/'] = /^\d+:([^:]*):(.*)$/.exec(line) ?? []
+    if (controllers === '') return limitsAlong(path.join(root, 'sys/fs/cgroup'), group, 'memory.max')
+    if (!controllers.split(',').includes('memory')) return []
+    return limitsAlong(path.join(root, 'sys/fs/cgroup/memory'), group, 'memory.limit_in_bytes')
+  })
+}
+
+/** A group has what it and all groups above it allow. */
+function limitsAlong(mount: string, group: string, file: string): number[] {
+  const limits: number[] = []
+  for (let current = group; ; current = path.dirname(current)) {
+    // `max` where there is none.
+    const bytes = Number(readText(path.join(mount, current, file)))
+    if (bytes > 0) limits.push(bytes)
+    if (current === path.dirname(current)) return limits
+  }
+}
+
+function readText(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return undefined
+  }
+}
