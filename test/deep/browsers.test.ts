@@ -58,6 +58,9 @@ const SELECT = `const text = document.querySelector('#price').firstChild
   document.getSelection().addRange(range)
   document.dispatchEvent(new MouseEvent('mouseup', { bubbles: true }))`
 
+/** Only what never comes meets it. */
+const PATIENCE = { timeout: 45_000 }
+
 const TICKETS = (price: string): string =>
   `<!doctype html><html lang="en"><title>Tickets</title><h1>Tickets</h1><p id="price">A ticket costs ${price} a person.</p>`
 
@@ -187,27 +190,33 @@ describe.each(Object.keys(ENGINES) as Engine[])('%s', { timeout: 600_000 }, (eng
     await person.see('inside')
   })
 
-  test('a guest points at words, an assistant mends them, and the open tab shows both', async () => {
+  test('a guest points at words, an assistant mends them, and the open tabs of two people show both', async () => {
     const slug = `${engine.toLowerCase()}-review-${process.pid}`
     const api = apiFor(stack, owner)
     const { id } = (await api.create({ slug })).json<{ id: string }>()
     await api.upload(id, fileForm('page.html', TICKETS('from 10 euros'), { access_mode: 'viewers' }))
     const made = await stack.fetch(`/api/v1/sites/${id}/guest-links`, { token: owner.token, json: { role: 'comment' } })
-    const guest = await open()
-    await guest.goto(made.json<{ url: string }>().url)
-    await guest.fill('Your name', 'Ada')
-    await guest.press('Go to the page')
+    const comeIn = async (name: string): Promise<Person> => {
+      const person = await open()
+      await person.goto(made.json<{ url: string }>().url)
+      await person.fill('Your name', name)
+      await person.press('Go to the page')
+      return person
+    }
+    const guest = await comeIn('Ada')
     await guest.inFrame('.review-frame', async () => {
       await guest.see('A ticket costs')
       await guest.script(SELECT)
     })
     await expect
-      .poll(() => guest.script(`return document.querySelector('[data-quoted]').textContent`))
+      .poll(() => guest.script(`return document.querySelector('[data-quoted]').textContent`), PATIENCE)
       .toBe('from 10 euros')
     await guest.fill('What should be different?', 'This price is old.')
     await guest.press('Comment')
     await guest.see('This price is old.')
     await guest.keepScreenshot(`${engine}-review`)
+    const other = await comeIn('Grace')
+    await other.see('This price is old.')
 
     const client = await connectWithToken(stack, owner.token, 'modern')
     const listed = await client.callTool({ name: 'service_threads', arguments: { id: slug } })
@@ -218,12 +227,15 @@ describe.each(Object.keys(ENGINES) as Engine[])('%s', { timeout: 600_000 }, (eng
     expect(published.isError, JSON.stringify(published.content)).toBeFalsy()
     await client.close()
 
-    await expect
-      .poll(() => guest.inFrame('.review-frame', () => guest.script('return document.body.textContent')))
-      .toContain('from 12 euros')
-    await guest.follow('Resolved')
-    await guest.see('resolved in version 2')
-    expect(await guest.problems()).toEqual([])
+    for (const person of [guest, other]) {
+      await expect
+        .poll(() => person.inFrame('.review-frame', () => person.script('return document.body.textContent')), PATIENCE)
+        .toContain('from 12 euros')
+      await person.miss('This price is old.')
+      await person.follow('Resolved')
+      await person.see('resolved in version 2')
+      expect(await person.problems()).toEqual([])
+    }
   })
 
   test('a password opens a drop, also when the page has to calculate first', async () => {
