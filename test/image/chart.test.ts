@@ -47,8 +47,16 @@ interface Resource {
   }
 }
 
-function render(changes: (values: Record<string, any>) => void = () => {}): Resource[] {
-  const values = parse(readFileSync(path.join(CHART, 'values.yaml'), 'utf8')) as Record<string, any>
+interface Values {
+  secretSettings: Record<string, { name: string; key: string }>
+  settings: Record<string, string>
+  image: { tag: string }
+  control: { replicas: number }
+  edge: { settings: Record<string, string>; certificateSecretName: string; drainSeconds: number }
+}
+
+function render(changes: (values: Values) => void): Resource[] {
+  const values = parse(readFileSync(path.join(CHART, 'values.yaml'), 'utf8')) as Values
   Object.assign(values, { baseUrl: 'https://pages.example.test', sitesDomain: 'sites.example.test' })
   changes(values)
   const text = execFileSync('go', ['run', path.join(import.meta.dirname, 'render-chart.go'), CHART], {
@@ -83,9 +91,9 @@ function environmentOf(container: Container): Record<string, string> {
 
 test('both planes: nobody, read-only, probed where they answer, with settings that they can start with', () => {
   const resources = render((values) => {
-    values['secretSettings'] = { SMTP_URL: { name: 'mail', key: 'url' } }
-    values['settings'] = { SERVICE_NAME: 'Acme: Pages' }
-    values['edge'].settings = { ACME_DIRECTORY_URL: 'https://ca.example.test/directory' }
+    values.secretSettings = { SMTP_URL: { name: 'mail', key: 'url' } }
+    values.settings = { SERVICE_NAME: 'Acme: Pages' }
+    values.edge.settings = { ACME_DIRECTORY_URL: 'https://ca.example.test/directory' }
   })
   expect(resources.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual(
     ['control', 'edge'].flatMap((plane) =>
@@ -135,9 +143,9 @@ test('both planes: nobody, read-only, probed where they answer, with settings th
 
 test('what the operator says takes its place: a certificate, one of each, a longer farewell', () => {
   const resources = render((values) => {
-    values['control'].replicas = 1
-    Object.assign(values['edge'], { certificateSecretName: 'wildcard', drainSeconds: 120 })
-    values['image'].tag = 'mine'
+    values.control.replicas = 1
+    Object.assign(values.edge, { certificateSecretName: 'wildcard', drainSeconds: 120 })
+    values.image.tag = 'mine'
   })
   expect(resources.filter(({ kind }) => kind === 'PodDisruptionBudget').map(({ metadata }) => metadata.name)).toEqual([
     'pages-edge',
