@@ -69,11 +69,13 @@ interface Asked {
  * say, the latest are read, and of what few say, those that the index names.
  */
 export async function findByWords(sql: Sql, asked: Asked): Promise<string[]> {
-  const ids = await idsOf(namedQuery(sql, asked))
-  const missing = asked.most - ids.length
-  if (missing === 0 || asked.question === undefined) return ids
-  const question = { ...asked, question: asked.question, most: missing, without: ids }
-  return [...ids, ...(await idsOf(contentQuery(sql, question)))]
+  const { question, most } = asked
+  // Side by side. What is left of the second without the first still fills the list: it is as long as the whole.
+  const [named, said] = await Promise.all([
+    idsOf(namedQuery(sql, asked)),
+    question === undefined ? [] : idsOf(contentQuery(sql, { ...asked, question })),
+  ])
+  return [...new Set([...named, ...said])].slice(0, most)
 }
 
 async function idsOf(query: Promise<readonly { id: string }[]>): Promise<string[]> {
@@ -86,11 +88,10 @@ function namedQuery(sql: Sql, asked: Asked) {
     order by s.published_at desc nulls last, s.id limit ${asked.most}`
 }
 
-/** `without`: those that are found by their names. Their ids stand here, because how rare a name is Postgres guesses wrong. */
-function contentQuery(sql: Sql, asked: Asked & { readonly question: string; readonly without: readonly string[] }) {
+function contentQuery(sql: Sql, asked: Asked & { readonly question: string }) {
   return sql<{ id: string }[]>`
     select s.id from sites s join site_words w on w.site_id = s.id
-    where ${ofOrganisation(sql, asked)} and w.words @@ ${asked.question}::tsquery and s.id <> all (${asked.without as string[]})
+    where ${ofOrganisation(sql, asked)} and w.words @@ ${asked.question}::tsquery
     order by s.published_at desc nulls last, s.id limit ${asked.most}`
 }
 
