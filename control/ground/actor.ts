@@ -39,6 +39,14 @@ export interface Reach {
   readonly preview?: string | undefined
 }
 
+/** What each scope is good for. */
+const SCOPES_WITHIN: Readonly<Record<Reach['scope'], readonly Scope[]>> = {
+  read: ['read'],
+  publish: ['read', 'publish'],
+  manage: ['read', 'publish', 'manage'],
+  everything: SCOPES,
+}
+
 export const EVERYTHING: Reach = { scope: 'everything', sites: undefined }
 
 /** What an operation asks of a credential. Every operation of the API names one, and the document repeats it. */
@@ -58,7 +66,7 @@ export type CredentialNeed =
  * for what publishing to a preview takes (`isOfPreview`), and for nothing else.
  */
 export function suffices(actor: Pick<Actor, 'reach' | 'via'>, need: CredentialNeed, isOfPreview = false): boolean {
-  const { scope, preview } = actor.reach
+  const { scope, sites, preview } = actor.reach
   if (preview !== undefined && !isOfPreview) return need === 'nothing'
   switch (need) {
     case 'nothing':
@@ -66,19 +74,19 @@ export function suffices(actor: Pick<Actor, 'reach' | 'via'>, need: CredentialNe
     case 'session':
       return actor.via.kind === 'session'
     case 'people':
-      return scope === 'everything' && actor.reach.sites === undefined
+      return scope === 'everything' && sites === undefined
     case 'read-people':
       // A workflow is no person of the organisation.
       return actor.via.kind !== 'publisher'
     default:
-      return scope === 'everything' || SCOPES.indexOf(scope) >= SCOPES.indexOf(need)
+      return SCOPES_WITHIN[scope].includes(need)
   }
 }
 
-/** The widest of the scopes that were given; without any, everything. */
+/** The widest of the scopes that were given, everything where none were asked for; a list of none is the narrowest. */
 export function reachOf(scopes: readonly Scope[] | null, sites?: readonly string[] | null): Reach {
-  const widest = scopes === null ? 'everything' : SCOPES.findLast((scope) => scopes.includes(scope))
-  return { scope: widest ?? 'everything', sites: sites ?? undefined }
+  const scope = scopes === null ? 'everything' : SCOPES.findLast((each) => scopes.includes(each))
+  return { scope: scope ?? 'read', sites: sites ?? undefined }
 }
 
 /** Does the credential act on this drop at all? */

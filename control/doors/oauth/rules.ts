@@ -70,7 +70,7 @@ export function resourcesOf(baseUrl: string): ReadonlyMap<string, WholeScope> {
 
 /** RFC 6749 §3.3: what we do not know (`offline_access`, `openid`) is left out, and the answer says what was granted. */
 function knownScopes(scope: string | null | undefined): GrantScope[] {
-  const wanted = new Set((scope ?? '').split(' '))
+  const wanted = new Set(scope?.split(' '))
   return GRANT_SCOPES.filter((known) => wanted.has(known))
 }
 
@@ -98,12 +98,12 @@ export function decideGrant(
 /** Redirect URIs that a client may register: https, loopback http, or a private-use scheme (RFC 8252 §7). */
 export function isAcceptableRedirect(uri: string): boolean {
   // The parser drops line breaks and turns backslashes around: what is compared and sent must be what is meant.
-  if (!/^[\x21-\x7e]+$/.test(uri) || /[#\\]/.test(uri)) return false
+  if (/[^\x21-\x7e]|[#\\]/.test(uri)) return false
   const url = URL.parse(uri)
   if (!url || url.username !== '' || url.password !== '') return false
-  if (url.protocol === 'https:') return true
   if (url.protocol === 'http:') return isLoopbackHost(url.hostname)
-  // A private-use scheme is a reversed domain or an app name, never one that a browser runs or reads by itself.
+  // A private-use scheme is a reversed domain or an app name, never one that a browser runs or reads by itself;
+  // https is none of them.
   return !FORBIDDEN_SCHEMES.has(url.protocol)
 }
 

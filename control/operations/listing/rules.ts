@@ -156,10 +156,13 @@ export function pageProblems(paths: readonly string[]): string[] {
 export function skillProblems(folder: string, text: string): string[] {
   const front = /^---\n([\s\S]*?)\n---\n/.exec(text)?.[1]
   if (front === undefined) return [`skills/${folder}: has no front matter`]
-  const fields = new Map(
-    front.split('\n').map((line) => [line.split(':', 1)[0] ?? '', line.slice(line.indexOf(':') + 1).trim()]),
-  )
-  const [name = '', description = ''] = [fields.get('name'), fields.get('description')]
+  const fieldOf = (name: string): string =>
+    front
+      .split('\n')
+      .find((line) => line.startsWith(name))
+      ?.slice(name.length)
+      .trim() ?? ''
+  const [name, description] = [fieldOf('name:'), fieldOf('description:')]
   return [
     ...when(
       name !== folder || !/^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/.test(name),
@@ -179,7 +182,7 @@ export function llmsTxtProblems(text: string): string[] {
   const sections = lines.flatMap((line, at) => (line.startsWith('## ') ? [at] : []))
   const listed = lines.slice(sections[0] ?? lines.length).filter((line) => line !== '' && !line.startsWith('## '))
   return [
-    ...when(!/^# \S/.test(lines[0] ?? ''), 'llms.txt: begins with no title'),
+    ...when(!/^# \S/.test(text), 'llms.txt: begins with no title'),
     ...when(lines.filter((line) => line.startsWith('# ')).length !== 1, 'llms.txt: has more than one title'),
     ...when(sections.length === 0, 'llms.txt: lists nothing'),
     ...listed.flatMap((line) =>

@@ -24,16 +24,13 @@ interface Section {
   readonly text: string
 }
 
-const HEADING = /^## \[([^\]]+)\](?: - )?(.*)$/
-
+/** Sections begin with `## [0.2.0] - 2027-01-31`. */
 function sectionOf(changelog: string, version: string): Section | undefined {
-  const lines = changelog.split('\n')
-  const start = lines.findIndex((line) => HEADING.exec(line)?.[1] === version)
-  if (start < 0) return undefined
-  const rest = lines.slice(start + 1)
-  const end = rest.findIndex((line) => HEADING.test(line))
-  const text = (end < 0 ? rest : rest.slice(0, end)).join('\n').trim()
-  return { day: HEADING.exec(lines[start]!)?.[2] ?? '', text }
+  const name = `${version}]`
+  const section = `\n${changelog}`.split('\n## [').find((part) => part.startsWith(name))
+  if (section === undefined) return undefined
+  const rest = section.slice(name.length)
+  return { day: rest.replace(/\n[^]*/, '').replace(' - ', ''), text: rest.replace(/.*/, '').trim() }
 }
 
 /** The part of the changelog about one version, without its heading; undefined when there is none. */

@@ -14,7 +14,7 @@ const COMMON_PASSWORDS: ReadonlySet<string> = new Set(
 qwerty123456 qwertyuiop123 password12 password123 password1234 password12345 passw0rd123 p@ssword123 letmein123 letmein1234
 welcome123 welcome1234 iloveyou12 iloveyou123 iloveyou1234 administrator admin12345 admin123456 changeme123 abcdefghij abcd123456
 abc1234567 asdfghjkl1 asdfghjkl123 1qaz2wsx3edc zaq12wsxcde 1111111111 0000000000 football123 baseball123 princess123 sunshine123
-superman123 trustno1trustno1 monkey12345 dragon12345 dropway123 dropwaydropway`.split(/\s+/),
+superman123 trustno1trustno1 monkey12345 dragon12345 dropway123 dropwaydropway`.split(/\s/),
 )
 
 export function requireGoodPassword(password: string, email: string): void {

@@ -1,7 +1,8 @@
 import { parseEmail } from '../../../control/ground/mail/address.ts'
 import { describe, expect, test } from 'vitest'
 import { currencyOf, resolveCountry } from '../../../control/people/organisations/countries.ts'
-import { DUMMY_PASSWORD_HASH, requireGoodPassword } from '../../../control/people/accounts/rules.ts'
+import { DUMMY_PASSWORD_HASH, passwordTag, requireGoodPassword } from '../../../control/people/accounts/rules.ts'
+import { createSecrets } from '../../../shared/secrets/secrets.ts'
 import { hashPassword, verifyPassword } from '../../../shared/secrets/password.ts'
 
 /** Labels of 63 characters, and what is left. */
@@ -72,6 +73,14 @@ describe('passwords', () => {
     expect(lengths(DUMMY_PASSWORD_HASH)).toEqual(lengths(real))
     expect(await verifyPassword('', DUMMY_PASSWORD_HASH)).toBe(false)
   })
+})
+
+test('a tag tells namesakes apart, and stays what the database says that it is', () => {
+  const secrets = createSecrets('a secret of forty characters, for a test')
+  const tagOf = (password: string, email = 'ada@example.com'): string => passwordTag(secrets, email, password)
+  expect(tagOf('correct horse')).toBe('4zx')
+  expect(tagOf('battery staple')).not.toBe(tagOf('correct horse'))
+  expect(tagOf('correct horse', 'bob@example.com')).not.toBe(tagOf('correct horse'))
 })
 
 describe('country and currency', () => {

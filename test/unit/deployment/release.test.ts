@@ -17,6 +17,8 @@ New things.
 
 - More.
 
+### [0.1.0] and before
+
 ## [0.1.0] - 2026-12-01
 
 The first version.
@@ -31,7 +33,7 @@ const good: Release = {
 }
 
 test('a section of the changelog is everything up to the next version', () => {
-  expect(changelogSection(CHANGELOG, '0.2.0')).toBe('New things.\n\n### Operators\n\n- More.')
+  expect(changelogSection(CHANGELOG, '0.2.0')).toBe('New things.\n\n### Operators\n\n- More.\n\n### [0.1.0] and before')
   expect(changelogSection(CHANGELOG, '0.1.0')).toBe('The first version.')
   expect(changelogSection(CHANGELOG, '0.1')).toBeUndefined()
   expect(releaseTag('0.2.0')).toBe('v0.2.0')
@@ -48,6 +50,9 @@ test.each<[string, Partial<Release>, RegExp]>([
   ['nothing in the changelog', { changelog: '# Changelog\n' }, /write what changed under "## \[0\.2\.0\]/],
   ['an empty section', { changelog: '## [0.2.0] - 2027-01-31\n\n## [0.1.0] - 2026-12-01\n' }, /write what changed/],
   ['no day', { changelog: CHANGELOG.replace('2027-01-31', 'unreleased') }, /replace "unreleased" by the day/],
+  ['no day at all', { changelog: CHANGELOG.replace(' - 2027-01-31', '') }, /replace "" by the day/],
+  ['more than a day', { changelog: CHANGELOG.replace('2027-01-31', '2027-01-31 or so') }, /replace "2027-01-31 or so"/],
+  ['words before the day', { changelog: CHANGELOG.replace('2027-01-31', 'on 2027-01-31') }, /replace "on 2027-01-31"/],
   ['changes that no commit has', { uncommitted: ' M README.md' }, /^git: commit/],
   ['a tag elsewhere', { tagged: 'b'.repeat(40) }, /^git: v0\.2\.0 names another commit/],
 ])('%s is no release', (_, change, problem) => {
@@ -56,9 +61,21 @@ test.each<[string, Partial<Release>, RegExp]>([
   expect(problems[0]).toMatch(problem)
 })
 
-test('a version is three numbers', () => {
-  const version = '0.2.0-rc.1'
+test.each([
+  ['10.20.30', true],
+  ['0.2.0-rc.1', false],
+  ['v0.2.0', false],
+  ['0.2', false],
+  ['.2.0', false],
+  ['0..0', false],
+  ['0.2.', false],
+])('a version is three numbers: %s %s', (version, isOne) => {
   const changelog = CHANGELOG.replace('0.2.0', version)
   const problems = releaseProblems({ ...good, version, changelog, versions: {} })
-  expect(problems).toEqual([`package.json: "${version}" is not major.minor.patch`])
+  expect(problems).toEqual(isOne ? [] : [`package.json: "${version}" is not major.minor.patch`])
+})
+
+test('the first line may be a heading, and a heading the last line', () => {
+  expect(changelogSection('## [0.2.0] - 2027-01-31\nNew things.', '0.2.0')).toBe('New things.')
+  expect(changelogSection('## [0.2.0] - 2027-01-31', '0.2.0')).toBe('')
 })

@@ -47,7 +47,7 @@ describe('what a check decides', () => {
       { diagnosis: caa, certificateEndsMs: 2000 },
       { state: 'failing', reason: 'caa_forbids', wanted: true },
     ],
-    ...(['caa_failed', 'private_address'] as const).map(
+    ...(['caa_failed', 'private_address', 'delegation_missing'] as const).map(
       (reason): [string, Partial<rules.CheckFacts>, Partial<rules.Decision>] => [
         `${reason}, certificate`,
         { diagnosis: { reason, isRouted: true }, certificateEndsMs: 2000 },
@@ -327,6 +327,8 @@ test('first come, first back; of those that came together the first by name', ()
   const back = (room: number): string[] =>
     rules.resumable([row('d', 2), row('c', 1), row('b', 1), row('a', 3)], roomFor(room)).map(({ domain }) => domain)
   expect([1, 2, 3].map(back)).toEqual([['b'], ['c', 'b'], ['d', 'c', 'b']])
+  const together = ['b', 'd', 'a', 'c'].map((domain) => row(domain, 1))
+  expect(rules.resumable(together, roomFor(2)).map(({ domain }) => domain)).toEqual(['b', 'a'])
 })
 
 test('half of a pair that was not stopped is not brought back', () => {

@@ -7,6 +7,7 @@ import {
   suffices,
   type CredentialNeed,
   type Reach,
+  requirePreview,
   requireProved,
 } from '../../../control/ground/actor.ts'
 
@@ -21,6 +22,8 @@ test.each<[string, Reach, typeof token | typeof session, readonly CredentialNeed
   ['read', reachOf(['read']), token, ['nothing', 'read', 'read-people']],
   ['publish', reachOf(['publish']), token, ['nothing', 'read', 'publish', 'read-people']],
   ['manage', reachOf(['manage']), token, ['nothing', 'read', 'publish', 'manage', 'read-people']],
+  ['no scope of the list', reachOf([], null), token, ['nothing', 'read', 'read-people']],
+  ['no scope, and no drop named', reachOf(null, null), token, NEEDS.slice(0, -1)],
   ['publish before read', reachOf(['publish', 'read']), token, ['nothing', 'read', 'publish', 'read-people']],
 ])('%s', (_, reach, via, expected) => {
   expect(NEEDS.filter((need) => suffices({ reach, via }, need))).toEqual(expected)
@@ -33,10 +36,25 @@ test('a workflow reads and publishes, and hears nothing of people', () => {
   expect(NEEDS.filter((need) => suffices({ reach, via }, need))).toEqual(['nothing', 'read', 'publish'])
 })
 
+test('a credential for one preview publishes to that one, and does nothing else', () => {
+  const reach = { ...reachOf(['publish'], ['st_1']), preview: 'pr-7' }
+  expect(NEEDS.filter((need) => suffices({ reach, via: token }, need))).toEqual(['nothing'])
+  expect(NEEDS.filter((need) => suffices({ reach, via: token }, need, true))).toEqual([
+    'nothing',
+    'read',
+    'publish',
+    'read-people',
+  ])
+  expect(() => requirePreview({ reach }, 'pr-7')).not.toThrow()
+  for (const other of ['pr-8', undefined])
+    expect(() => requirePreview({ reach }, other)).toThrow('This token is for the preview pr-7, and for nothing else.')
+  expect(() => requirePreview({ reach: EVERYTHING }, 'pr-8')).not.toThrow()
+})
+
 test.each([
   ['a session that has to prove itself', { ...session, needsProof: true }, false],
   ['a session that has, or need not', session, true],
-  ['a token', token, true],
+  ['a token, which can prove nothing', { ...token, needsProof: true }, true],
 ])('what cannot be undone, by %s', (_, via, isAllowed) => {
   const attempt = (): void => requireProved({ via })
   if (isAllowed) expect(attempt).not.toThrow()

@@ -56,6 +56,8 @@ describe('server.json', () => {
     ['1.2.3-a!', false],
     ['1.2.3 ', false],
     ['1.2.3_4', false],
+    [`1.2.3-${'a'.repeat(249)}`, true],
+    [`1.2.3-${'a'.repeat(250)}`, false],
   ])('the version %s: %s', (version, isTaken) => {
     expect(judge({ version }).length === 0).toBe(isTaken)
   })
@@ -173,6 +175,7 @@ describe('a skill', () => {
     ['', false],
     ['x', true],
     ['when: it has a colon', true],
+    ['description: twice', true],
     ['x'.repeat(1024), true],
     ['x'.repeat(1025), false],
   ])('is described by %s: %s', (description, isTaken) => {
@@ -180,6 +183,7 @@ describe('a skill', () => {
   })
 
   test('its front matter comes first, and names both', () => {
+    expect(skillProblems('a', '---\nlicense: MIT\ndescription: x\nname: a\n---\n')).toEqual([])
     expect(skillProblems('a', `x\n${skill('a', 'x')}`)).toEqual(['skills/a: has no front matter'])
     expect(skillProblems('a', '---\nother: x\n---\n')).toEqual([
       'skills/a: its name must be "a"',

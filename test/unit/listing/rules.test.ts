@@ -46,6 +46,7 @@ describe('server.json', () => {
     ['the longest description', { description: 'x'.repeat(100) }],
     ['the shortest', { description: 'x' }],
     ['no title', { title: undefined }],
+    ['the shortest title', { title: 'x' }],
     ['the longest title', { title: 'x'.repeat(100) }],
     ['no page about it', { websiteUrl: undefined }],
     ['a repository', { repository: { url: 'https://a.test/r', source: 'forgejo', id: '1', subfolder: 'x' } }],

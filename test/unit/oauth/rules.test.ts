@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import {
+  accessScopesOf,
   clientDocumentSchema,
   decideGrant,
   DEVICE_GRANT,
+  exchangeOf,
   isAcceptableRedirect,
   challengePattern,
   isClientDocumentUrl,
@@ -127,6 +129,7 @@ describe('redirect addresses', () => {
     ['http://127.0.0.12/', false],
     ['https://localhost/cb', false],
     ['xhttp://localhost/cb', false],
+    ['http://localhost/cb\nx', false],
   ])('%s leads to the person’s own machine: %s', (uri, expected) => expect(isLoopbackRedirect(uri)).toBe(expected))
 
   test.each([
@@ -179,6 +182,49 @@ describe('scopes and resources', () => {
   ])('scope %j for %j is refused: %s', (scope, resource, code) =>
     expect(codeOf(() => decideGrant({ scope, resource }, BASE_URL))).toBe(code),
   )
+})
+
+test('who asks a resource for what it does not take hears what it takes', () => {
+  expect(() => decideGrant({ scope: 'cli', resource: `${BASE_URL}/mcp` }, BASE_URL)).toThrow(
+    'This resource takes the scopes mcp, read, publish, manage.',
+  )
+})
+
+test.each([
+  [['mcp'], null],
+  [['cli', 'offline_access'], null],
+  [['mcp', 'read'], ['read']],
+  [
+    ['manage', 'read'],
+    ['read', 'manage'],
+  ],
+])('a grant of %j is narrowed to %j', (granted, scopes) => expect(accessScopesOf(granted)).toEqual(scopes))
+
+describe('a workflow’s token for one of ours', () => {
+  const jwt = 'urn:ietf:params:oauth:token-type:jwt'
+  const asked = { subject_token: 'a.b.c', subject_token_type: jwt, site: 'docs' }
+  const ask = (change: Record<string, string>) => exchangeOf(new URLSearchParams({ ...asked, ...change }))
+  const taken = { token: 'a.b.c', site: 'docs', preview: null }
+  test.each<[Record<string, string>, ReturnType<typeof exchangeOf>]>([
+    [{}, taken],
+    [{ subject_token_type: 'urn:ietf:params:oauth:token-type:id_token' }, taken],
+    [{ scope: 'publish', audience: BASE_URL }, taken],
+    [{ scope: '', preview: '' }, taken],
+    [{ preview: 'pr-12' }, { ...taken, preview: 'pr-12' }],
+  ])('asked for with %j: %j', (change, exchange) => expect(ask(change)).toEqual(exchange))
+
+  test.each([
+    [{ subject_token: '' }, 'invalid_request', 'subject_token is missing.'],
+    [{ subject_token_type: '' }, 'invalid_request', 'subject_token_type is missing.'],
+    [{ site: '' }, 'invalid_request', 'site is missing.'],
+    [{ subject_token_type: 'jwt' }, 'invalid_request', `subject_token_type is one of ${jwt}, urn:ietf`],
+    [{ scope: 'manage' }, 'invalid_scope', 'An exchange gives the scope publish.'],
+    [{ scope: 'publish read' }, 'invalid_scope', 'An exchange gives the scope publish.'],
+    [{ preview: 'PR 12' }, 'invalid_request', 'preview is the name of a preview'],
+  ])('refused with %j: %s', (change, code, words) => {
+    expect(codeOf(() => ask(change))).toBe(code)
+    expect(() => ask(change)).toThrow(words)
+  })
 })
 
 describe('what was granted binds what follows', () => {
