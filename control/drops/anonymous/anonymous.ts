@@ -261,7 +261,7 @@ function createPublishAnonymously(
     }
     const { value: site, changes } = await withFreeSlug(() =>
       changeRoutes(sql, async (tx) => {
-        const requireRoom = () => storage.requireRoom(tx, owner.network)
+        const requireRoom = () => storage.requireRoom(tx, owner.network, prepared.byteSize)
         const wanted = { name, accessUntil: until }
         const { site: added, report } = await versions.commitUnclaimed(tx, owner, wanted, prepared, requireRoom)
         if (inspection.verdict === 'review') await inspector.queue(tx, added.id, inspection)
