@@ -16,10 +16,10 @@ import { createContentUploads, type ContentUploads } from '../drops/sites/upload
 import { createKeptFiles, type SiteKeptFiles } from '../drops/sites/kept/kept-files.ts'
 import { createPreviews, type Previews } from '../drops/sites/kept/previews.ts'
 import { createCards, type Cards } from '../drops/sites/settings/cards.ts'
-import { createRefreshRoutes, createWriteFirstRoutes, type RefreshRoutes } from '../drops/sites/routing.ts'
+import { createFirstRoutes, createRefreshRoutes, type RefreshRoutes } from '../drops/sites/routing.ts'
 import { createSites, type Sites } from '../drops/sites/sites.ts'
 import { createUploads, type Uploads } from '../drops/sites/uploads/uploads.ts'
-import { createBlobCollection, type BlobCollection } from '../drops/sites/versions/blob-collection.ts'
+import { createBlobCollection, type BlobCollection } from '../drops/sites/kept/blob-collection.ts'
 import { createQuickPublish, type QuickPublish } from '../drops/sites/versions/quick-publish.ts'
 import { createSiteExport, type SiteExport } from '../drops/sites/versions/site-export.ts'
 import { createVersions, type Versions } from '../drops/sites/versions/versions.ts'
@@ -98,7 +98,7 @@ export function composeDrops(ground: Ground): Drops {
     previewLabels: (siteId: string, number: number) => previewLabelOf(secrets, siteId, number),
   }
   const refreshRoutes = createRefreshRoutes({ ...routesOf, lifetimes: config, lockDomainRoutes: domains.lockRoutes })
-  const writeFirstRoutes = createWriteFirstRoutes(routesOf)
+  const firstRoutes = createFirstRoutes(routesOf)
   const keptFiles = createKeptFiles({
     clock,
     publishing,
@@ -111,7 +111,7 @@ export function composeDrops(ground: Ground): Drops {
     ...ground,
     routing,
     refreshRoutes,
-    writeFirstRoutes,
+    firstRoutes,
     keptFiles,
     cards,
     publishing,
@@ -119,7 +119,7 @@ export function composeDrops(ground: Ground): Drops {
   })
   const previews = createPreviews({ sql, clock, routing, refreshRoutes, sites, versions, config })
   const trust = createTrust({ ...ground, routing, refreshRoutes })
-  const inspector = createInspector({ blobStore: { url: config.blobStore }, log })
+  const inspector = createInspector({ blobStore: { url: config.blobStore }, log, atHand: publishing.atHand })
   const botCheck = createBotCheck(secrets)
   const sender = createWebhookSender({ dns: createDns(config.dnsResolver), ...config })
   return {

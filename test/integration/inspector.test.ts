@@ -20,14 +20,27 @@ afterEach(async () => {
 const PAGE = Buffer.from('<h1>harmless</h1>')
 
 test('a page that is inspected in time is judged', async () => {
-  inspector = createInspector({ blobStore, log: silentLog })
+  inspector = createInspector({ blobStore, log: silentLog, atHand: () => undefined })
   const { hash } = await store.blobs.put(PAGE)
   expect(await inspector.inspect(hash, '192.0.2.1')).toMatchObject({ verdict: 'ok' })
 })
 
+test('a short page whose bytes are at hand is judged by them, without a thread', async () => {
+  const pages: Record<string, Buffer> = {
+    harmless: PAGE,
+    phishing: Buffer.from(
+      '<title>PayPal</title><form action="https://elsewhere.example/"><input type=password>Verify your account',
+    ),
+  }
+  // A thread that had to begin would be too late.
+  inspector = createInspector({ blobStore, log: silentLog, atHand: (hash) => pages[hash], timeoutMs: 1 })
+  expect(await inspector.inspect('harmless', '192.0.2.1')).toMatchObject({ verdict: 'ok' })
+  expect(await inspector.inspect('phishing', '192.0.2.1')).toMatchObject({ verdict: 'reject' })
+})
+
 test('one that is not is refused before anything is written, and what was uploaded is taken back', async () => {
   // Less than a thread needs to begin.
-  inspector = createInspector({ blobStore, log: silentLog, timeoutMs: 1 })
+  inspector = createInspector({ blobStore, log: silentLog, atHand: () => undefined, timeoutMs: 1 })
   const deeds: string[] = []
   const anonymous = createAnonymous({
     sql: { begin: () => deeds.push('a transaction') },

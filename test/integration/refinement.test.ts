@@ -85,7 +85,7 @@ function versions({ onWork, makes }: { onWork?: () => void | Promise<void>; make
       publicPort: 443,
       anonymousLifetimeMs: 0,
     },
-    writeFirstRoutes: notAskedFor,
+    firstRoutes: () => [],
   })
   return { ...service, propagated }
 }

@@ -28,8 +28,19 @@ test.each(sizes)('%i bytes are stored under their hash, put whole or written in 
     const stored = isPut ? await storing.blobs.put(bytes) : await written(bytes)
     expect(stored).toMatchObject({ hash: hashOf(bytes), size })
     expect(await storing.blobs.read(stored.hash)).toEqual(bytes)
+    expect(await openBlobStore({ url: `file:${directory}` }).read(stored.hash)).toEqual(bytes)
   }
   expect(await readdir(path.join(directory, 'tmp'))).toEqual([])
+})
+
+test('the bytes of a short blob stay at hand for a while, those of a longer one do not', async () => {
+  const [short, long] = [randomBytes(4096), randomBytes(4097)]
+  for (const bytes of [short, long]) await storing.blobs.put(bytes)
+  expect([storing.atHand(hashOf(short)), storing.atHand(hashOf(long))]).toEqual([short, undefined])
+  // No more than a megabyte of them.
+  for (let count = 0; count < 260; count++) await storing.blobs.put(randomBytes(4096))
+  expect(storing.atHand(hashOf(short))).toBeUndefined()
+  expect(await storing.blobs.read(hashOf(short))).toEqual(short)
 })
 
 test('the second of two who store the same bytes is told that they were there', async () => {

@@ -120,6 +120,8 @@ export interface Publishing {
   /** Durable when it resolves. */
   writeManifest(manifest: Manifest): Promise<StoredBlob>
   readBlob(hash: string): Promise<Buffer>
+  /** The bytes of a short blob that was stored a moment ago; undefined of any other. */
+  atHand(hash: string): Buffer | undefined
   /** What changed in texts, by the hashes of both, in a thread and within a budget. `orgId`: who shares the threads. */
   compareTexts(orgId: string, pairs: readonly TextPair[]): Promise<readonly TextChange[]>
   /** Where comments are in a version's pages, in a thread and within a budget; those that are left out stay. */

@@ -47,7 +47,8 @@ export function createPublishing(options: PublishingOptions): Publishing {
         admit: async () => {
           if (owner.kind === 'organisation') await options.admitUpload?.(owner.id)
         },
-        prepare: (upload) => prepareVersion({ blobs, workers, manifests, readings }, upload, base),
+        prepare: (upload) =>
+          prepareVersion({ blobs, atHand: storing.atHand, workers, manifests, readings }, upload, base),
       })
     },
     async renderMarkdown(owner, { filename, text }) {
@@ -61,6 +62,7 @@ export function createPublishing(options: PublishingOptions): Publishing {
     readManifest: manifests.read,
     writeManifest: manifests.write,
     readBlob: (hash) => blobs.read(hash),
+    atHand: storing.atHand,
     compareTexts: (orgId, pairs) => threads.compare(orgId, pairs),
     placeAnchors: (orgId, requests) => threads.place(orgId, requests),
     findAnchor: (orgId, anchor, file) => threads.find(orgId, anchor, file),

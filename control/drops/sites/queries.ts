@@ -165,12 +165,16 @@ export async function insertSite(
  * One statement, so that of many racing callers exactly one wins.
  */
 export async function takeSlug(sql: Sql, slug: string, siteId: string, now: Date): Promise<boolean> {
-  const rows = await sql`
+  return (await takingSlug(sql, slug, siteId, now)).length === 1
+}
+
+/** The statement of `takeSlug`, which is part of another one where a drop comes to be. */
+export function takingSlug(sql: Sql, slug: string, siteId: string, now: Date) {
+  return sql`
     insert into slugs (slug, site_id, kind) values (${slug}, ${siteId}, 'current')
     on conflict (slug) do update set site_id = excluded.site_id, kind = 'current', free_at = null
     where slugs.kind <> 'current' and (slugs.free_at <= ${now} or slugs.site_id = excluded.site_id)
     returning slug`
-  return rows.length === 1
 }
 
 /** Those of them that the site could not take; `siteId` is undefined for a new one. */

@@ -106,10 +106,10 @@ export function createRefreshRoutes({
   }
 }
 
-/** Writes the routes of a drop that comes to be with its first version: what they depend on is known without asking. */
-export type WriteFirstRoutes = (tx: RoutingTransaction, site: SiteFacts, version: RetainedVersion) => Promise<void>
+/** The routes of a drop that comes to be with its first version: what they depend on is known without asking. */
+export type FirstRoutes = (site: SiteFacts, version: RetainedVersion) => NewRoute[]
 
-export function createWriteFirstRoutes({
+export function createFirstRoutes({
   sitesDomain,
   previewLabels,
   now,
@@ -117,10 +117,10 @@ export function createWriteFirstRoutes({
   sitesDomain: string
   previewLabels: PreviewLabels
   now: () => number
-}): WriteFirstRoutes {
-  return async (tx, site, version) => {
+}): FirstRoutes {
+  return (site, version) => {
     const record = siteRouteOf(site, [version], sitesDomain, now())
-    await setRoutes(tx, [record, ...shortenedPreviews(site, record, sitesDomain, previewLabels)])
+    return [record, ...shortenedPreviews(site, record, sitesDomain, previewLabels)]
   }
 }
 

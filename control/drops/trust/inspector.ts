@@ -1,8 +1,8 @@
-/** Runs the phishing heuristic off the event loop, in threads that read the page themselves. */
+/** Runs the phishing heuristic off the event loop, in threads that read the page themselves; on short pages at once. */
 import type { BlobStoreLocation } from '../../../shared/blobs/open.ts'
 import { errors, type ApiError } from '../../../shared/contracts/errors.ts'
 import type { Log } from '../../../shared/running/log.ts'
-import type { Inspection } from './phishing.ts'
+import { inspectPage, type Inspection } from './phishing.ts'
 import { createWorkerPool, JobCrashed, JobTimeout } from '../../../shared/running/threads/pool.ts'
 
 /** The largest honest page takes a tenth of a second, the worst one a second; the machine may be busy. */
@@ -27,10 +27,12 @@ export interface Inspector {
 export interface InspectorOptions {
   readonly blobStore: BlobStoreLocation
   readonly log: Log
+  /** The bytes of a short page that was stored a moment ago: it is judged in less time than a thread is told of it. */
+  atHand(hash: string): Buffer | undefined
   readonly timeoutMs?: number
 }
 
-export function createInspector({ blobStore, log, timeoutMs = TIMEOUT_MS }: InspectorOptions): Inspector {
+export function createInspector({ blobStore, log, atHand, timeoutMs = TIMEOUT_MS }: InspectorOptions): Inspector {
   const pool = createWorkerPool({
     script: new URL('./inspector-worker.ts', import.meta.url),
     workerData: blobStore,
@@ -43,11 +45,14 @@ export function createInspector({ blobStore, log, timeoutMs = TIMEOUT_MS }: Insp
   })
   return {
     async inspect(hash, network) {
+      const short = atHand(hash)
       const limits = { timeoutMs, owner: network }
-      const inspection = await pool.run<Inspection>({ hash }, limits).catch((error: unknown) => {
-        log.warn({ err: error }, 'a page could not be inspected')
-        throw error instanceof JobTimeout || error instanceof JobCrashed ? undecided() : error
-      })
+      const inspection = short
+        ? inspectPage(short)
+        : await pool.run<Inspection>({ hash }, limits).catch((error: unknown) => {
+            log.warn({ err: error }, 'a page could not be inspected')
+            throw error instanceof JobTimeout || error instanceof JobCrashed ? undecided() : error
+          })
       if (inspection.verdict !== 'ok') log.warn({ ...inspection }, 'phishing heuristic')
       return inspection
     },

@@ -5,7 +5,7 @@
 import { wildcardOf } from '../../../shared/certificates/bundle.ts'
 import type { RouteRecord, SiteRoute } from '../../../shared/contracts/route-record.ts'
 import { encodeDomainWish, type DomainWish } from '../../../shared/redis/stream.ts'
-import { inOrder, jsonb, one, type Sql } from '../database/sql.ts'
+import { jsonb, one, type Sql } from '../database/sql.ts'
 import type { QueueRow } from '../watching/queue.ts'
 import { noteRoute, type RoutingTransaction } from './changes.ts'
 
@@ -14,32 +14,46 @@ export type NewRoute = Unrevised<RouteRecord>
 
 /** Sets what the edges answer at a host. Later calls for the same host win, in commit order of the row lock. */
 export async function setRoute(tx: RoutingTransaction, route: NewRoute): Promise<void> {
-  noteRoute(tx, route.host, await writeRoute(tx, route))
+  await setRoutes(tx, [route])
 }
 
-/** Sets several, in this order, in one turn. */
+/** Sets several, in this order, in one statement; of two for one host the later wins. */
 export async function setRoutes(tx: RoutingTransaction, routes: readonly NewRoute[]): Promise<void> {
-  await inOrder(...routes.map((route) => () => setRoute(tx, route)))
+  if (routes.length > 0) noteRoutes(tx, routes, await writeRoutes(tx, routes))
 }
 
-/** Writes a route and the news of it; resolves to the id of the history that they are part of. */
-export async function writeRoute(sql: Sql, route: NewRoute): Promise<string> {
-  // One statement: it locks the host's row, and only then draws the revision that is written, so that revisions of one
-  // host are handed out in commit order.
+/** Notes routes that a statement with `routeParts` has written. */
+export function noteRoutes(tx: RoutingTransaction, routes: readonly NewRoute[], history: string): void {
+  for (const { host } of routes) noteRoute(tx, host, history)
+}
+
+/** Writes routes and the news of them; resolves to the id of the history that they are part of. */
+export async function writeRoutes(sql: Sql, routes: readonly NewRoute[]): Promise<string> {
   const { history } = one(
-    await sql<{ history: string }[]>`
-      with written as (
-        insert into routes (host, record, revision)
-        select ${route.host}, ${jsonb(sql, { ...route, v: 1 })}::jsonb || jsonb_build_object('revision', r), r
-        from nextval('route_revisions') r
-        on conflict (host) do update set (record, revision) = (
-          select excluded.record || jsonb_build_object('revision', r), r from nextval('route_revisions') r)
-        returning host, record, revision)
-      insert into outbox (kind, name, value, revision)
-      select 'route', host, record::text, revision from written
-      returning (select id from history) as history`,
+    await sql<{ history: string }[]>`with ${routeParts(sql, routes)} select id as history from history`,
   )
   return history
+}
+
+/**
+ * The parts of a statement that write routes and the news of them. It locks a host's row, and only then draws the revision
+ * that is written, so that revisions of one host are handed out in commit order.
+ */
+export function routeParts(sql: Sql, routes: readonly NewRoute[]) {
+  const lastOfHost = new Map(routes.map((route) => [route.host, { ...route, v: 1 }]))
+  return sql`
+    written_routes as (
+      insert into routes (host, record, revision)
+      select host, record || jsonb_build_object('revision', r), r
+      from (
+        select route ->> 'host' as host, route as record, nextval('route_revisions') as r
+        from jsonb_array_elements(${jsonb(sql, [...lastOfHost.values()])}::jsonb) route) drawn
+      on conflict (host) do update set (record, revision) = (
+        select excluded.record || jsonb_build_object('revision', r), r from nextval('route_revisions') r)
+      returning host, record, revision),
+    told_routes as (
+      insert into outbox (kind, name, value, revision)
+      select 'route', host, record::text, revision from written_routes)`
 }
 
 /** The part of a record that says whether visitors may come in, and which. */

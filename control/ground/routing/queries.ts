@@ -1,6 +1,6 @@
 import { revisionFloor } from '../../../shared/contracts/history.ts'
 import { inOrder, one, transaction, type Pool, type Sql } from '../database/sql.ts'
-import { writeRoute } from './outbox.ts'
+import { writeRoutes } from './outbox.ts'
 import type { DatabaseHistory, OutboxRow, Publication, PublicationStore } from './publication.ts'
 
 const PUBLICATION_LOCK = 7_316_002
@@ -105,7 +105,10 @@ function publicationOf(
     },
 
     async removeUnknown(hosts) {
-      for (const host of hosts) await writeRoute(sql, { kind: 'none', host })
+      await writeRoutes(
+        sql,
+        hosts.map((host) => ({ kind: 'none', host })),
+      )
       await sql`update history set removed_unknown = removed_unknown + ${hosts.length}`
     },
   }

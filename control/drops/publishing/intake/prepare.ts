@@ -14,6 +14,7 @@ import { CSP_LIMITS } from '../../../../shared/contracts/limits.ts'
 import type { Manifest } from '../../../../shared/contracts/manifest.ts'
 import { sideBySide } from '../../../../shared/values/side-by-side.ts'
 import {
+  analyse,
   isNamedLikeKey,
   isWorthCompressing,
   isWorthReading,
@@ -88,13 +89,15 @@ export interface Upload {
 
 export interface PrepareDependencies {
   readonly blobs: BlobStore
+  /** The bytes of a short blob that was stored a moment ago. */
+  atHand(hash: string): Buffer | undefined
   readonly workers: UploadWorkers
   readonly manifests: Manifests
   readonly readings: Readings
 }
 
 export async function prepareVersion(
-  { blobs, workers, manifests, readings }: PrepareDependencies,
+  { blobs, atHand, workers, manifests, readings }: PrepareDependencies,
   upload: Upload,
   baseHash: string | null | undefined,
 ): Promise<PreparedVersion> {
@@ -114,7 +117,8 @@ export async function prepareVersion(
   const compared = withLive(withConverted(uploaded, knownConversions(base)), base, readings)
   const known = knownFacts(base, compared)
   const requests = planAnalyses(compared, known)
-  const { analyses, conversions } = await analyseFiles(workers, requests, upload.remember)
+  const reader = { width: workers.width, analyse: readerOf({ blobs, atHand, workers }, requests) }
+  const { analyses, conversions } = await analyseFiles(reader, requests, upload.remember)
   const converted = withConverted(compared, conversions)
   const readingOf = readingsOf(converted, analyses, readings)
   const sifted = siftSecrets(
@@ -363,8 +367,17 @@ function withVariants(
   })
 }
 
+/** One short page whose bytes are at hand is read in less time than a thread is told of it; all else by threads. */
+function readerOf(
+  { blobs, atHand, workers }: Pick<PrepareDependencies, 'blobs' | 'atHand' | 'workers'>,
+  requests: readonly AnalysisRequest[],
+): UploadWorkers['analyse'] {
+  const isShort = requests.length === 1 && requests.every(({ hash }) => atHand(hash) !== undefined)
+  return isShort ? (pages) => Promise.all(pages.map((page) => analyse(blobs, page))) : workers.analyse
+}
+
 async function analyseFiles(
-  workers: UploadWorkers,
+  workers: Pick<UploadWorkers, 'width' | 'analyse'>,
   requests: readonly AnalysisRequest[],
   remember: Upload['remember'],
 ): Promise<{ analyses: ReadonlyMap<string, Analysis>; conversions: Conversions }> {

@@ -8,7 +8,10 @@
  *   put ─▶ waiting ─▶ a batch (two at once at most, one thread each) ─▶ durable, each with its own answer
  *
  * What is large is written while it arrives, as before, and so is what goes to a store that is not a directory.
+ *
+ * A publish reads its page right after it was stored. The bytes of short ones stay at hand for that.
  */
+import { LRUCache } from 'lru-cache'
 import type { BlobStore, BlobWriter, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
 import { parseBlobStoreUrl, splitLocation } from '../../../../shared/blobs/location.ts'
 import type { BlobStoreLocation } from '../../../../shared/blobs/open.ts'
@@ -18,6 +21,10 @@ import { sideBySide } from '../../../../shared/values/side-by-side.ts'
 
 /** What one upload may hold in memory before it is written to a file. Most pages and all of their manifests are smaller. */
 const SMALL_BYTES = 65_536
+/** A blob that stays at hand: a short page, which is read in less time than a thread is told of it. */
+const SHORT_BYTES = 4096
+/** What stays at hand of all uploads together. */
+const AT_HAND_BYTES = 1_000_000
 /** The next batch is written while the disk syncs the one before, where there is memory for two threads. */
 const THREADS = { usually: 2, withLittleMemory: 1 }
 /** Some milliseconds of a thread, so that the first of a batch does not wait long for the last. */
@@ -45,11 +52,13 @@ export interface StoringFailure {
 export interface Storing {
   /** The same store. */
   readonly blobs: BlobStore
+  /** The bytes of a short blob that was stored a moment ago. */
+  atHand(hash: string): Buffer | undefined
   close(): Promise<void>
 }
 
 export function createStoring(blobs: BlobStore, location: BlobStoreLocation): Storing {
-  if (!isDirectory(location)) return { blobs, close: async () => {} }
+  if (!isDirectory(location)) return { blobs, atHand: () => undefined, close: async () => {} }
   const threads = hasLittleMemory() ? THREADS.withLittleMemory : THREADS.usually
   const pool = createWorkerPool({
     script: new URL('./storing-worker.ts', import.meta.url),
@@ -61,10 +70,23 @@ export function createStoring(blobs: BlobStore, location: BlobStoreLocation): St
     maxWaitMs: TIMEOUT_MS,
     idleMs: IDLE_MS,
   })
-  const putSmall = createBatches(pool, threads)
+  const kept = new LRUCache<string, Buffer>({ maxSize: AT_HAND_BYTES })
+  const store = createBatches(pool, threads)
+  const putSmall = async (bytes: Uint8Array): Promise<StoredBlob> => {
+    const stored = await store(bytes)
+    if (bytes.length > 0 && bytes.length <= SHORT_BYTES)
+      kept.set(stored.hash, Buffer.from(bytes), { size: bytes.length })
+    return stored
+  }
   const put: BlobStore['put'] = (bytes) => (bytes.length > SMALL_BYTES ? blobs.put(bytes) : putSmall(bytes))
   return {
-    blobs: { ...blobs, put, writer: async () => collectingWriter(blobs, putSmall) },
+    blobs: {
+      ...blobs,
+      put,
+      writer: async () => collectingWriter(blobs, putSmall),
+      read: async (hash) => kept.get(hash) ?? blobs.read(hash),
+    },
+    atHand: (hash) => kept.get(hash),
     close: () => pool.close(),
   }
 }

@@ -12,7 +12,7 @@ import type { RoutingTransaction } from '../../../ground/routing/changes.ts'
 import type { AccessInput } from '../../viewers/access.ts'
 import type { PreparedVersion } from '../../publishing/contract.ts'
 import * as queries from '../queries.ts'
-import type { RefreshRoutes, WriteFirstRoutes } from '../routing.ts'
+import type { FirstRoutes, RefreshRoutes } from '../routing.ts'
 import { UNSET, type RetainedVersion, type SiteFacts } from '../rules.ts'
 import { newSiteRow, type Unclaimed, type WantedSite } from '../settings/reservation.ts'
 import { NOTHING_KEPT, type KeptSummary } from '../../publishing/manifest/kept-files.ts'
@@ -20,6 +20,7 @@ import type { Replaced, SiteKeptFiles } from '../kept/kept-files.ts'
 import { nameVersion } from '../kept/naming.ts'
 import { deletePreview, listPreviews, type PreviewRow } from '../kept/queries.ts'
 import type { ApiVersion, PublishReport, Purge } from '../schemas.ts'
+import { writeFirstPublish } from './first-publish.ts'
 import { showVersion, type AddressConfig } from './show-version.ts'
 
 export interface PublishOptions {
@@ -164,15 +165,11 @@ export type CommitUnclaimed = (
 
 export interface CommitUnclaimedDependencies {
   clock: Clock
-  writeFirstRoutes: WriteFirstRoutes
+  firstRoutes: FirstRoutes
   config: Pick<ControlConfig, 'anonymousLifetimeMs'>
 }
 
-export function createCommitUnclaimed({
-  clock,
-  writeFirstRoutes,
-  config,
-}: CommitUnclaimedDependencies): CommitUnclaimed {
+export function createCommitUnclaimed({ clock, firstRoutes, config }: CommitUnclaimedDependencies): CommitUnclaimed {
   return async (tx, owner, wanted, prepared, meanwhile) => {
     const now = new Date(clock.now())
     const row = newSiteRow(owner, wanted, clock.now(), config)
@@ -186,14 +183,10 @@ export function createCommitUnclaimed({
     }
     const site = { ...reserved, ...first }
     const report = reportFor(prepared.report, site.spa_fallback)
-    const publish = { site_id: site.id, version_id: version.id, kind: 'upload', user_id: null, at: now } as const
-    const [, , isTaken] = await inOrder(
-      meanwhile,
-      () => queries.insertSite(tx, { ...row, ...first }),
-      () => queries.takeSlug(tx, site.slug, site.id, now),
-      () => queries.insertVersion(tx, version, report, prepared.blobs),
-      () => queries.recordPublish(tx, publish),
-      () => writeFirstRoutes(tx, site, version),
+    const { blobs } = prepared
+    const routes = firstRoutes(site, version)
+    const [, isTaken] = await inOrder(meanwhile, () =>
+      writeFirstPublish(tx, { site: { ...row, ...first }, version, report, blobs, routes }),
     )
     if (!isTaken) throw new RandomSlugTaken('the random slug of a new drop is taken')
     return { site, report }

@@ -2,7 +2,7 @@
 import { DAY_MS, type Clock } from '../../../../shared/running/clock.ts'
 import type { Pool } from '../../../ground/database/sql.ts'
 import type { Publishing } from '../../publishing/contract.ts'
-import { deleteEndedKeptBlobs } from '../kept/queries.ts'
+import { deleteEndedKeptBlobs } from './queries.ts'
 import { deleteEndedSpans, referencedBlobs } from '../queries.ts'
 
 /** A blob that nothing references is kept this long: an upload that is still under way may be about to name it. */
