@@ -103,9 +103,8 @@ function firstRule({ redirects }: SiteIndex, path: string): MatchedRule | undefi
   for (const position of redirects.patterns.matching(path)) {
     const candidate = redirects.rules[position]
     const values = candidate?.match(path)
-    if (candidate === undefined || values === undefined) continue
-    const { rule, destination } = candidate
-    if (destination.isAbsolute || !destination.leadsTo(path, values)) return { rule, destination, values }
+    if (candidate && values && (candidate.destination.isAbsolute || !candidate.destination.leadsTo(path, values)))
+      return { rule: candidate.rule, destination: candidate.destination, values }
   }
   return undefined
 }

@@ -17,8 +17,8 @@ const MALFORMED: RequestPath = { kind: 'malformed' }
 export function readPath(target: string): RequestPath {
   const mark = target.indexOf('?')
   const raw = mark < 0 ? target : target.slice(0, mark)
-  if (isPlain(raw)) return { kind: 'path', path: raw, query: mark < 0 ? '' : target.slice(mark) }
-  return decodePath(raw, mark < 0 ? '' : target.slice(mark))
+  const query = mark < 0 ? '' : target.slice(mark)
+  return isPlain(raw) ? { kind: 'path', path: raw, query } : decodePath(raw, query)
 }
 
 /** Nearly every request: printable ASCII that stands for itself. One pass, nothing allocated. */
@@ -50,12 +50,13 @@ function decodePath(raw: string, query: string): RequestPath {
 function decode(raw: string): string | undefined {
   if (/[^\0-\xff]/.test(raw)) return undefined
   try {
-    return decodeURIComponent(raw.replace(/[^\0-\x7f]+/g, encodeBytes))
+    return decodeURIComponent(raw.replace(/[^\0-\x7f]/g, encodeByte))
   } catch {
     return undefined
   }
 }
 
-function encodeBytes(run: string): string {
-  return Buffer.from(run, 'latin1').toString('hex').replace(/../g, '%$&')
+/** Two digits: the lowest that comes here is 0x80. */
+function encodeByte(byte: string): string {
+  return `%${byte.charCodeAt(0).toString(16)}`
 }

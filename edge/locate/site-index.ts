@@ -27,7 +27,7 @@ function indexKept({ files, headers }: KeptFiles): KeptIndex {
   const sets = headers.map(headerSetOf)
   const index = new Map<string, KeptEntry>()
   for (const [path, { file, headers: which }] of files)
-    index.set(toNfc(path), { file, custom: (which === undefined ? undefined : sets[which]) ?? NO_HEADERS })
+    index.set(toNfc(path), { file, custom: sets[which ?? -1] ?? NO_HEADERS })
   return { files: index, longestName: longest(index.keys()) }
 }
 

@@ -51,7 +51,7 @@ export function extendPolicy(policy: string, needs: CspNeeds): string {
       ...missing,
     ])
   }
-  return [...directives].map(([name, sources]) => [name, ...sources].join(' ')).join('; ')
+  return written(directives)
 }
 
 /** Each policy that names frames allows this origin too; one without a word about them allows it already. */
@@ -63,9 +63,13 @@ export function withAncestor(header: string, origin: string): string {
       const allowed = directives.get('frame-ancestors')
       if (allowed === undefined) return policy.trim()
       directives.set('frame-ancestors', [...allowed.filter((source) => !isNone(source)), origin])
-      return [...directives].map(([name, sources]) => [name, ...sources].join(' ')).join('; ')
+      return written(directives)
     })
     .join(', ')
+}
+
+function written(directives: ReadonlyMap<string, readonly string[]>): string {
+  return [...directives].map(([name, sources]) => [name, ...sources].join(' ')).join('; ')
 }
 
 /** The first directive of a name counts, later ones are ignored, as in a browser. */

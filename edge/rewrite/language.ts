@@ -13,7 +13,7 @@ export function chooseLanguage(acceptLanguage: string | undefined): Language {
   let bestWeight = 0
   for (const range of (acceptLanguage ?? '').slice(0, MAX_HEADER_CHARS).split(',', MAX_RANGES)) {
     const [, written, weightText = '1'] =
-      /^\s*([a-z]{1,8}|\*)(?:-[a-z0-9-]*)?\s*(?:;\s*q\s*=\s*(\d(?:\.\d{0,3})?)\s*)?$/i.exec(range) ?? []
+      /^\s*([a-z]+|\*)(?:-[a-z0-9-]*)?\s*(?:;\s*q\s*=\s*(\d(?:\.\d{0,3})?)\s*)?$/i.exec(range) ?? []
     if (written === undefined) continue
     const tag = written.toLowerCase()
     const language = tag === '*' ? DEFAULT : languages.find((candidate) => candidate === tag)

@@ -138,22 +138,22 @@ function makeSnippets(settings: Settings, markup: Markup, language: Language, ho
   const element = markup === 'xhtml' ? xmlElement : htmlElement
   const head = element('style', style) + element('script', script)
   const badge = settings.badgeHost === undefined ? '' : badgeHtml({ baseUrl, host: settings.badgeHost, name })
-  const body = badge === '' ? '' : badge + element('style', badgeStyle)
+  const body = badge + element('style', badgeStyle)
   const frames = badge === '' || markup === 'xhtml' ? undefined : badgeFrames(badge, badgeStyle, name)
   const csp = needsOf(settings.trackers)
-  const card = settings.card === undefined ? '' : cardMarkup(settings.card, markup)
-  const parts = [head, body, frames?.open, frames?.close, ...(card === '' ? [] : [card])]
+  const card = settings.card && cardMarkup(settings.card, markup)
+  const parts = [head, body, frames?.open, frames?.close, card]
   return {
     markup,
     key: createHash('sha256').update(parts.join('\n')).digest('hex').slice(0, 12),
     head: Buffer.from(head),
     body: Buffer.from(body),
-    card: card === '' ? undefined : Buffer.from(card),
+    card: card === undefined ? undefined : Buffer.from(card),
     frames: frames && { open: Buffer.from(frames.open), close: Buffer.from(frames.close) },
     csp: {
       ...csp,
       scriptSrc: [...hashes(script), ...csp.scriptSrc],
-      styleSrc: [...hashes(style), ...hashes(badgeStyle), ...csp.styleSrc],
+      styleSrc: [...hashes(style), ...hashes(badgeStyle)],
     },
     variesByLanguage: settings.hasBanner,
   }
@@ -224,12 +224,8 @@ function hashes(text: string): string[] {
 }
 
 function needsOf(trackers: readonly Tracker[]): CspNeeds {
-  const all = (kind: keyof CspNeeds): string[] => [...new Set(trackers.flatMap((tracker) => tracker.csp[kind] ?? []))]
-  return {
-    scriptSrc: all('scriptSrc'),
-    connectSrc: all('connectSrc'),
-    imgSrc: all('imgSrc'),
-    styleSrc: all('styleSrc'),
-    frameSrc: all('frameSrc'),
-  }
+  const all = (kind: keyof Tracker['csp']): string[] => [
+    ...new Set(trackers.flatMap((tracker) => tracker.csp[kind] ?? [])),
+  ]
+  return { ...NO_NEEDS, scriptSrc: all('scriptSrc'), connectSrc: all('connectSrc'), imgSrc: all('imgSrc') }
 }

@@ -12,7 +12,7 @@ export interface Tracker {
   readonly script: 'load' | 'meta-pixel'
   /** JavaScript statements. */
   readonly start: string
-  readonly csp: Partial<CspNeeds>
+  readonly csp: Partial<Pick<CspNeeds, 'scriptSrc' | 'connectSrc' | 'imgSrc'>>
 }
 
 const POSTHOG_CLOUD = 'https://us.i.posthog.com'

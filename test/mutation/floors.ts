@@ -4,15 +4,15 @@
  * there is nothing to mend. Raise a floor with the tests; lower it only with code whose new survivors you have read.
  */
 export const FLOORS: Readonly<Record<string, number>> = {
-  'edge/locate': 89.6,
+  'edge/locate': 91.3,
   'edge/gate': 92.7,
-  'edge/rewrite': 94.8,
+  'edge/rewrite': 95.4,
   'edge/send': 95,
   'control/doors/mcp/anonymous': 90.6,
   'control/doors/oauth': 99.6,
   'control/doors/search': 86.1,
   'control/drops/domains': 96.9,
-  'control/drops/sites': 96.1,
+  'control/drops/sites': 96.9,
   'control/drops/publishers': 95.8,
   'control/drops/threads': 95.7,
   'control/drops/visiting': 100,

@@ -233,20 +233,25 @@ function servedManifestOf(site: SiteFacts, live: RetainedVersion): string {
 
 const CLOSED_STATES: ReadonlySet<SiteState> = new Set(['expired', 'paused', 'removed'])
 
+/** What arriving at a state is called. Being live is told of a drop that was closed, and of no other. */
+const STATE_EVENTS: Partial<Record<SiteState, WebhookEvent>> = {
+  gone: 'drop.deleted',
+  expired: 'drop.expired',
+  paused: 'drop.paused',
+  live: 'drop.restored',
+}
+
 /** What owners' webhooks hear when a drop's record changes. A new drop has no record yet. */
 export function eventsOf(before: ToldRoute | undefined, after: ToldRoute): WebhookEvent[] {
   if (!before) return []
-  const events: WebhookEvent[] = []
-  if (before.state !== after.state) {
-    if (after.state === 'gone') events.push('drop.deleted')
-    if (after.state === 'expired') events.push('drop.expired')
-    if (after.state === 'paused') events.push('drop.paused')
-    if (after.state === 'live' && CLOSED_STATES.has(before.state)) events.push('drop.restored')
-  }
+  const isTold = before.state !== after.state && (after.state !== 'live' || CLOSED_STATES.has(before.state))
+  const event = isTold ? STATE_EVENTS[after.state] : undefined
   const isSameDoor =
     before.password?.hash === after.password?.hash && (before.viewers === undefined) === (after.viewers === undefined)
-  if (after.state !== 'gone' && !isSameDoor) events.push('drop.access_changed')
-  return events
+  return [
+    ...(event ? [event] : []),
+    ...(after.state === 'gone' || isSameDoor ? [] : (['drop.access_changed'] as const)),
+  ]
 }
 
 export interface HeldSlug {

@@ -92,6 +92,21 @@ describe('in a page', () => {
     }
   })
 
+  test('the head is read where a card may stand in it, and not otherwise', async () => {
+    const looksAt = async (added: typeof snippets, start: number): Promise<string[]> => {
+      const looks: string[] = []
+      const injection = { head: 20, body: 90, csp: [{ policy: 'img-src a', start, end: 9 }] }
+      await injectedPieces(100, injection, added, async (from, to) => {
+        looks.push(`${from}-${to}`)
+        return Buffer.alloc(to - from)
+      })
+      return looks
+    }
+    expect(await looksAt(snippets, 5)).toEqual(['4-5', '0-20'])
+    expect(await looksAt({ ...snippets, card: undefined }, 5)).toEqual(['4-5'])
+    expect(await looksAt({ ...snippets, card: undefined }, 0)).toEqual(['0-0'])
+  })
+
   test('a page that was not scanned gets none', () => {
     expect(inject(Buffer.from('<p>large'), undefined, snippets).toString()).toBe('<p>large')
   })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { extendPolicies, extendPolicy } from '../../../edge/rewrite/csp.ts'
+import { extendPolicies, extendPolicy, withAncestor } from '../../../edge/rewrite/csp.ts'
 import { CSP_LIMITS, MAX_CUSTOM_HEADER_BYTES } from '../../../shared/contracts/limits.ts'
 import type { CspNeeds } from '../../../edge/rewrite/csp.ts'
 
@@ -81,6 +81,20 @@ test('every policy of a header is extended, since all of them apply', () => {
   expect(extendPolicies(" , connect-src 'self', connect-src 'none'; img-src a,", needs)).toBe(
     "connect-src 'self' https://c.test, connect-src https://c.test; img-src a",
   )
+})
+
+test.each([
+  ["frame-ancestors 'none'", 'frame-ancestors https://r.test'],
+  ["FRAME-ANCESTORS 'NONE'; img-src a", 'frame-ancestors https://r.test; img-src a'],
+  [
+    "script-src 'self'; frame-ancestors 'self' https://a.test",
+    "script-src 'self'; frame-ancestors 'self' https://a.test https://r.test",
+  ],
+  // Without a word about frames it allows every one.
+  [" script-src  'self' ", "script-src  'self'"],
+  ["img-src a, frame-ancestors 'self'", "img-src a, frame-ancestors 'self' https://r.test"],
+])('the frame of the review page beside those of %s', (policy, expected) => {
+  expect(withAncestor(policy, 'https://r.test')).toBe(expected)
 })
 
 test('policies that no one writes by hand stay as they are', () => {

@@ -78,6 +78,8 @@ test('vary names exactly what the answer depends on', () => {
   // Compressed on the way, as snippets are: nothing is stored, and the answer depends on the header all the same.
   expect(headers({ encoding: 'gzip' })['vary']).toBe('accept-encoding')
   expect(headers({ snippets })['vary']).toBe('accept-language')
+  expect(headers({ file, hasMarkdown: true })['vary']).toBe('accept-encoding, accept')
+  expect(headers({ isProtected: true, isForProgram: true })['vary']).toBe('cookie, authorization, dropway-guest')
   expect(headers({ file, snippets, isProtected: true })['vary']).toBe('accept-encoding, accept-language, cookie')
 })
 
@@ -85,11 +87,33 @@ test('protected drops are for this visitor only, previews are not for search eng
   expect(headers({ isProtected: true })).toMatchObject({
     'cache-control': 'private, no-store',
     'x-robots-tag': 'noindex',
+    'referrer-policy': 'same-origin',
     vary: 'cookie',
   })
   expect(headers({ isPreview: true })).toMatchObject({
     'cache-control': 'no-store',
     'x-robots-tag': 'noindex',
+  })
+})
+
+test('what a program opened with a token may be read by pages elsewhere, and nothing else may', () => {
+  expect(headers({ isProtected: true, isForProgram: true })['access-control-allow-origin']).toBe('*')
+  expect(headers({ isProtected: true })['access-control-allow-origin']).toBeUndefined()
+})
+
+test('in the frame of the review page its own headers allow that frame too, and nothing is asked elsewhere', () => {
+  const custom = [
+    ['x-frame-options', 'DENY'],
+    ['content-security-policy', "frame-ancestors 'none'; script-src 'self'"],
+  ] as const
+  const framed = { ...snippets, frameAncestor: 'https://r.test' }
+  const shown = headers({ custom, snippets: framed })
+  expect(shown['x-frame-options']).toBeUndefined()
+  expect(shown['content-security-policy']).toBe("frame-ancestors https://r.test; script-src 'self' 'sha256-x'")
+  expect(headers({ snippets: framed })['content-security-policy']).toBeUndefined()
+  expect(headers({ custom, snippets })).toMatchObject({
+    'x-frame-options': 'DENY',
+    'content-security-policy': "frame-ancestors 'none'; script-src 'self' 'sha256-x'",
   })
 })
 
@@ -183,9 +207,18 @@ test('a page is what is served as HTML, scanned or not', () => {
       expect(markupOf({ ...page, file, custom: [['content-type', type]] })).toBe('xhtml')
   expect(markupOf({ ...page, file: fileOf('page.xhtml', { type: 'application/xhtml+xml' }) })).toBe('xhtml')
   expect(markupOf({ ...page, custom: [['content-type', 'application/xml']] })).toBeUndefined()
-  for (const type of ['text/html5', 'text/htmlx;a', 'x-text/html', 'text/html x'])
+  for (const type of [
+    'text/html5',
+    'text/htmlx;a',
+    'x-text/html',
+    'text/html x',
+    'application/xhtml+xml5',
+    'x-application/xhtml+xml',
+    'application/xhtml+xml x',
+  ])
     expect(markupOf({ ...page, custom: [['content-type', type]] }), type).toBeUndefined()
   expect(markupOf({ ...page, custom: [['content-type', ' text/html ; a']] })).toBe('html')
+  expect(markupOf({ ...page, custom: [['content-type', ' application/xhtml+xml ; a']] })).toBe('xhtml')
   // A scanned page is one, whatever its type is said to be; a header of its own decides.
   const scanned = fileOf('page.html', { type: 'text/x-page' })
   expect(markupOf({ ...page, file: scanned })).toBe('html')

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { locate } from '../../../edge/locate/locate.ts'
+import type { SiteIndex } from '../../../edge/context.ts'
 import { indexManifest } from '../../../edge/locate/site-index.ts'
 import { manifestOf } from '../../support/manifests.ts'
 import { answer, MORE } from './locating.ts'
@@ -277,7 +278,10 @@ describe('files of former versions', () => {
     const [file] = manifestOf(['x.js'], {}).files.map(([, each]) => each)
     const headers = [[['cache-control', 'max-age=7'] as [string, string]]]
     const kept = {
-      files: KEPT.map((path) => [path, { file: file!, since: 1, version: 1, headers: 0 }] as const),
+      files: [
+        ...KEPT.map((path) => [path, { file: file!, since: 1, version: 1, headers: 0 }] as const),
+        ['plain.js', { file: file!, since: 1, version: 1 }] as const,
+      ],
       headers,
     }
     const manifest = { ...manifestOf(LIVE, { redirects: rules === '' ? [] : rules.split('\n') }), kept: kept as never }
@@ -289,6 +293,7 @@ describe('files of former versions', () => {
   test.each([
     ['/old.js', {}, '200 old.js of a former version'],
     ['/old.js?v=2', {}, '200 old.js of a former version'],
+    ['/plain.js', {}, '200 plain.js'],
     ['/with%20space.css', {}, '200 with space.css of a former version'],
     ['/app.js', {}, '200 app.js'],
     ['/docs', {}, '301 /docs/'],
@@ -326,5 +331,44 @@ describe('files of former versions', () => {
     }
     expect(['/', '/app.js', '/team', '/docs'].map(lookupsFor)).toEqual([0, 0, 0, 0])
     expect(['/chunk-77.js', '/nothing.js'].map(lookupsFor)).toEqual([1, 1])
+    const ofLength = (length: number): string => `/${'x'.repeat(length)}`
+    expect([20, 21].map(ofLength).map(lookupsFor)).toEqual([1, 0])
+  })
+})
+
+describe('what is looked up for a path that names nothing', () => {
+  /** How often a map of the index is asked for each target. */
+  function countLookups(files: readonly string[], mapOf: (index: SiteIndex) => ReadonlyMap<string, unknown>) {
+    const index = indexManifest(manifestOf(files, {}))
+    const map = mapOf(index) as Map<string, unknown>
+    let lookups = 0
+    map.get = (name) => {
+      lookups++
+      return Map.prototype.get.call(map, name) as unknown
+    }
+    map.has = (name) => {
+      lookups++
+      return Map.prototype.has.call(map, name)
+    }
+    return (target: string): number => {
+      lookups = 0
+      locate(index, { target, spaFallback: false, fetchDest: undefined })
+      return lookups
+    }
+  }
+
+  test('no file, where the path is longer than the name of any', () => {
+    const lookupsFor = countLookups(['0123456789'], ({ files }) => files)
+    const targets = [10, 11, 12, 500].map((length) => `/${'x'.repeat(length)}`)
+    expect(targets.map(lookupsFor)).toEqual([4, 4, 0, 0])
+  })
+
+  test('pages for what is missing, only as deep as there are any, and as long as the names of their folders', () => {
+    const lookupsFor = countLookups(['404.html', 'docs/404.html'], ({ notFoundPages }) => notFoundPages.byDirectory)
+    expect(['/a', '/a/b', '/a/b/c', '/a/b/c/d/e/f', '/docs/a', '/longer/a'].map(lookupsFor)).toEqual([1, 2, 2, 2, 2, 1])
+    const atRoot = countLookups(['404.html'], ({ notFoundPages }) => notFoundPages.byDirectory)
+    expect(['/a', '/a/b'].map(atRoot)).toEqual([1, 1])
+    const deep = countLookups(['one/two/404.html'], ({ notFoundPages }) => notFoundPages.byDirectory)
+    expect(['/a/b/c/d', '/one/two/x'].map(deep)).toEqual([3, 3])
   })
 })

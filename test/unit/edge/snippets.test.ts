@@ -207,6 +207,8 @@ describe('what waits for the visitor’s word', () => {
         headOf({ ...ga, ...meta, ...posthog, ...plausible, consent_banner }),
       )![1]!
       expect(() => new Script(script)).not.toThrow()
+      for (const [, called] of script.matchAll(/(?:^|[\n;{])(load|meta|consent)\(/g))
+        expect(script, called).toContain(`function ${called}(`)
     }
   })
 })
@@ -223,6 +225,50 @@ describe('what was made is kept', () => {
     expect(source.for(route, 'html', 'de')).toBe(source.for(route, 'html', 'de'))
     expect(source.for(route, 'xhtml', 'de')!.markup).toBe('xhtml')
     expect(source.for(route, 'html', 'de')!.markup).toBe('html')
+  })
+})
+
+describe('for reviewers and previews', () => {
+  const kinds = [
+    ['in the frame of the review page', (markup: 'html' | 'xhtml') => source.framed(markup), 'startReview'],
+    ['in a named preview', (markup: 'html' | 'xhtml') => source.live(markup), 'followPreview'],
+  ] as const
+  test.each(kinds)('%s there is one script, and nothing that counts or asks', (_, snippetsFor, call) => {
+    const [html, xhtml] = [snippetsFor('html'), snippetsFor('xhtml')]
+    expect([html.markup, xhtml.markup]).toEqual(['html', 'xhtml'])
+    expect(elementsOf(html.head.toString())).toEqual(['script'])
+    const script = /^<script>(.*)<\/script>$/s.exec(html.head.toString())![1]!
+    expect(() => new Script(script)).not.toThrow()
+    expect(script).toContain(`function ${call}(`)
+    expect(script).toMatch(new RegExp(`\\n${call}\\(.*\\)\\}\\)\\(window,document\\)$`))
+    expect(xhtml.head.toString()).not.toMatch(/&(?!#?\w+;)/)
+    expect(xhtml.head.toString().slice('<script>'.length, -'</script>'.length)).not.toContain('<')
+    for (const made of [html, xhtml]) {
+      expect(made).toMatchObject({ variesByLanguage: false, key: expect.stringMatching(/^[0-9a-f]{12}$/) })
+      expect(made.body).toHaveLength(0)
+      expect(made.csp.scriptSrc).toEqual([`'sha256-${createHash('sha256').update(script).digest('base64')}'`])
+    }
+    expect(html.key).not.toBe(xhtml.key)
+  })
+
+  test('the frame is the service’s alone, and a preview asks its own host whether there is something newer', () => {
+    expect(source.framed('html').frameAncestor).toBe(BASE_URL)
+    expect(source.framed('html').head.toString()).toContain(`startReview("${BASE_URL}")`)
+    expect(source.framed('html').csp.connectSrc).toEqual([])
+    expect(source.live('html').frameAncestor).toBeUndefined()
+    expect(source.live('html').csp.connectSrc).toEqual(["'self'"])
+  })
+})
+
+describe('a badge around frames', () => {
+  test('is there in HTML, and where there is a badge', () => {
+    const route = routeOf({ analytics: null, badge: true })
+    const { frames } = source.for(route, 'html', undefined)!
+    expect(frames!.open.toString()).toContain('<frameset')
+    expect(frames!.close.toString()).toContain('</frameset>')
+    // XHTML has none.
+    expect(source.for(route, 'xhtml', undefined)!.frames).toBeUndefined()
+    expect(make(ga)!.frames).toBeUndefined()
   })
 })
 

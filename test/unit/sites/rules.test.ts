@@ -8,6 +8,7 @@ import {
   cardSource,
   clockOf,
   closedRouteOf,
+  dayOf,
   pausedByEnd,
   redirectRouteOf,
   resumableDrops,
@@ -56,6 +57,9 @@ describe('what a visitor meets', () => {
     ['nothing uploaded wins over not verified', { live_version_id: null, owner_verified: false }, 'reserved'],
     ['paused wins over nothing uploaded', { live_version_id: null, paused_at: at(-1) }, 'paused'],
     ['the clock has not run out', { expires_at: new Date(NOW + 1) }, 'live'],
+    ['the owner wanted it seen until now', { access_until: at(0) }, 'expired'],
+    ['the owner wants it seen a moment longer', { access_until: new Date(NOW + 1) }, 'live'],
+    ['nothing uploaded wins over a time that is over', { live_version_id: null, access_until: at(-1) }, 'reserved'],
     ['expired wins over paused', { expired_at: at(-1), paused_at: at(-1) }, 'expired'],
     ['removed wins over expired', { taken_down_at: at(-1), expired_at: at(-1) }, 'removed'],
     ['gone wins over everything', { deleted_at: at(-1), taken_down_at: at(-1), expired_at: at(-1) }, 'gone'],
@@ -113,6 +117,52 @@ describe('what a visitor meets', () => {
     })
   })
 
+  const shown = (facts: Partial<SiteFacts>, more: Parameters<typeof siteRouteOf>[4] = {}) =>
+    siteRouteOf({ ...live, ...facts }, [{ id: 'v_1', number: 1, manifest_hash: hash }], 'sites.test', NOW, more)
+  const named = [{ name: 'draft', version_number: 1 }]
+
+  test.each<[string, Partial<SiteFacts>, boolean]>([
+    ['a live drop', {}, true],
+    ['a drop that has only previews', { live_version_id: null }, true],
+    ['one whose owner has not verified', { live_version_id: null, owner_verified: false }, false],
+    ['one without an owner', { live_version_id: null, owner_verified: false, org_id: null }, true],
+    ['a live drop whose owner has not verified', { owner_verified: false }, true],
+    ['a deleted one', { deleted_at: at(-1) }, false],
+  ])('previews of %s: %3$s', (_, facts, areShown) => {
+    const route = shown(facts, { named })
+    expect(route.versions).toEqual(areShown ? [[1, hash]] : [])
+    expect(route.names).toEqual(areShown ? [['draft', 1]] : undefined)
+  })
+
+  test('the edges learn who was let in no longer, where only viewers see a drop', () => {
+    const ended: [string, number][] = [['ad_1', NOW]]
+    const viewers = shown({ password_hash: 'viewers', access_requests: false }, { ended })
+    expect(viewers.viewers).toEqual({ ended, asks: false })
+    expect(shown({ password_hash: 'phc' }, { ended })).not.toHaveProperty('viewers')
+  })
+
+  test('what an owner leaves as it is takes no room in a record', () => {
+    const changed = { previews: 'members', llms_txt: false, ai: 'none' } as const
+    expect(shown(changed)).toEqual({ ...shown({}), ...changed })
+  })
+
+  test.each([
+    ['neither', null, null, null],
+    ['its clock alone', at(3), null, at(3)],
+    ['what the owner wants alone', null, at(2), at(2)],
+    ['the clock first', at(1), at(2), at(1)],
+    ['the owner’s wish first', at(3), at(2), at(2)],
+  ])('a record ends with what comes first: %s', (_, expires_at, access_until, end) => {
+    expect(shown({ expires_at, access_until }).expires_at).toBe(end?.getTime() ?? null)
+  })
+
+  test('files of former versions are served beside the version that they were put beside, and no other', () => {
+    const served = { served_manifest_hash: 'c'.repeat(64), served_for: hash }
+    expect(shown(served).manifest).toBe('c'.repeat(64))
+    expect(shown({ ...served, served_for: 'd'.repeat(64) }).manifest).toBe(hash)
+    expect(shown({ ...served, served_manifest_hash: null }).manifest).toBe(hash)
+  })
+
   test('the route meets the contract', () => {
     const route = siteRouteOf(live, [{ id: 'v_1', number: 1, manifest_hash: hash }], 'sites.test', NOW)
     expect(routeRecordSchema.parse({ ...route, v: 1, revision: 1 })).toMatchObject({
@@ -156,6 +206,9 @@ describe('the slugs of a drop', () => {
     )
     expect(redirecting).toEqual(['s12', 's11', 's10', 's9', 's8', 's7', 's6', 's5', 's4', 's3'])
     expect(retired).toEqual(['s2', 's1'])
+  })
+  test('a former one that is said to be nobody’s leads nowhere', () => {
+    expect(sortSlugs([held('old', 'former')], false, NOW)).toEqual({ serving: [], redirecting: [], retired: ['old'] })
   })
   test('a former one leads to where the drop is now', () => {
     expect(redirectRouteOf('old', live, 'sites.test')).toEqual({
@@ -348,6 +401,10 @@ test.each([
   expect(slugProblem(slug)).toBe(problem)
 })
 
+test('views are counted under the day of UTC', () => {
+  expect([dayOf(NOW - 1), dayOf(NOW)]).toEqual(['2026-01-14', '2026-01-15'])
+})
+
 test('a random slug is always a slug that may be used', () => {
   for (let index = 0; index < 500; index++) expect(slugProblem(randomSlug())).toBeUndefined()
 })
@@ -365,6 +422,8 @@ describe('a card', () => {
   test.each<[string, Partial<SiteFacts>]>([
     ['that is not wished', { card: false }],
     ['that was not drawn', { card_hash: null }],
+    ['whose size is not known', { card_size: null }],
+    ['whose words stand elsewhere now', { title: 'Fig', name: 'ures' }],
     ['that could not be drawn', { card_hash: null, card_size: null }],
     ['with the title before', { title: 'Other figures' }],
     ['with the name before', { name: 'Other' }],

@@ -154,6 +154,8 @@ test.each([
   ['live', 'removed', []],
   ['live', 'gone', ['drop.deleted']],
   ['gone', 'gone', []],
+  ['expired', 'gone', ['drop.deleted']],
+  ['paused', 'expired', ['drop.expired']],
 ] as const)('a drop that was %s and is %s: %o', (before, after, events) => {
   expect(eventsOf({ state: before, password: null }, { state: after, password: null })).toEqual(events)
 })
@@ -167,6 +169,14 @@ test('a password that is set, changed or removed is told, and nothing of a new d
   expect([told(null, 'a'), told('a', 'b'), told('a', null)]).toEqual(Array(3).fill(['drop.access_changed']))
   expect([told('a', 'a'), told(null, null)]).toEqual([[], []])
   expect(eventsOf(undefined, { state: 'live', password: password('a') })).toEqual([])
+  expect(eventsOf({ state: 'paused', password: null }, { state: 'live', password: password('a') })).toEqual([
+    'drop.restored',
+    'drop.access_changed',
+  ])
+  const open = { state: 'live', password: null } as const
+  const viewers = { ...open, viewers: { ended: [], asks: true } }
+  expect([eventsOf(open, viewers), eventsOf(viewers, open)]).toEqual(Array(2).fill(['drop.access_changed']))
+  expect(eventsOf(viewers, { ...viewers, viewers: { ended: [['ad_1', 1]], asks: false } })).toEqual([])
   expect(eventsOf({ state: 'live', password: password('a') }, { state: 'gone', password: null })).toEqual([
     'drop.deleted',
   ])

@@ -7,6 +7,7 @@ import { addressOf } from '../../../../shared/settings/settings.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { fileKindOf, isPageFormat } from '../../../../shared/content/upload-kind.ts'
 import { decodeText } from '../../../drops/publishing/files/text-encoding.ts'
+import { dayOf } from '../../../drops/sites/rules.ts'
 import { uploadedFiles } from '../../../drops/sites/versions/uploaded-files.ts'
 import { plans } from '../../../ground/terms/plans.ts'
 import { json, noContent, seeOther } from '../../../ground/http/reply.ts'
@@ -103,10 +104,6 @@ function listRoutes(services: DashboardServices, handlers: Handlers): Route[] {
 
 /** Those that take a place in the plan. */
 const ACTIVE_STATES: ReadonlySet<ApiSite['state']> = new Set(['reserved', 'live', 'unverified'])
-
-function dayOf(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 10)
-}
 
 function publishRoutes(services: DashboardServices, handlers: Handlers): Route[] {
   const { sites, versions, publishing, clock, sql, config } = services

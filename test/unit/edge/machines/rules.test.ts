@@ -33,6 +33,15 @@ describe('who gets Markdown', () => {
     ['text/markdown;variant=GFM;q=0.7, text/html;q=0.7', true],
     ['text/x-markdown', false],
     [`text/markdown, ${'a/b,'.repeat(1000)}`, false],
+    [`text/markdown,${'a'.repeat(486)}`, true],
+    [`text/markdown,${'a'.repeat(487)}`, false],
+    ['text/x-markdown, */*;q=0', false],
+    ['text/html;q=0.9, text/markdown; q = 0.8', false],
+    // Only what is called q is a weight.
+    ['text/markdown;faq=0', true],
+    ['text/markdown;qq=0', true],
+    ['text/markdown;q=0;q=1', false],
+    ['text/markdown;q=0.5, text/html;level=1', false],
   ])('%s → %s', (accept, isMarkdown) => {
     expect(prefersMarkdown(accept)).toBe(isMarkdown)
   })
