@@ -43,7 +43,7 @@ export function composePeople(
   const { sql, clock, log, config, secrets, enqueueMail } = ground
   const { baseUrl } = config
   const factors = createFactors({ sql, clock, baseUrl, secrets, enqueueMail })
-  const passkeys = createPasskeys({ sql, clock, baseUrl, serviceName: config.look.name })
+  const passkeys = createPasskeys({ sql, clock, baseUrl, serviceName: config.look.name, factors })
   const newcomers = createNewcomers({ sql, clock, baseUrl, secrets, enqueueMail, policy: config.signUp })
   const accounts = createAccounts({
     sql,

@@ -181,6 +181,15 @@ describe('everything is lost', () => {
   const recoveryMails = async (person: Enrolled) =>
     (await fixture.mailsTo(person.actor.email)).filter(({ template }) => template === 'factor_recovery')
 
+  /** What the log says of recoveries that were stopped; the mailbox has heard as often. */
+  const stops = async ({ actor }: Enrolled): Promise<string[]> => {
+    const entries = await fixture.sql<{ by: string }[]>`
+      select detail->>'by' as by from audit_log where subject = ${actor.userId} and action = 'account.recovery_stopped'`
+    const mails = await fixture.mailsTo(actor.email)
+    expect(mails.filter(({ template }) => template === 'factor_recovery_stopped')).toHaveLength(entries.length)
+    return entries.map(({ by }) => by)
+  }
+
   test('a day later the password suffices, and the mailbox has heard of it', async () => {
     const person = await enrol()
     await fixture.accounts.requestRecovery(await pendingOf(person))
@@ -200,6 +209,7 @@ describe('everything is lost', () => {
     const [mail] = await recoveryMails(person)
     await fixture.factors.cancelRecovery(mail!.token)
     expect(await codeOf(fixture.factors.cancelRecovery(mail!.token))).toBe('invalid_link')
+    expect(await stops(person)).toEqual(['mail'])
     fixture.advance(48 * HOUR_MS)
     expect(await codeOf(signIn(person))).toBe('second_factor_required')
   })
@@ -208,6 +218,26 @@ describe('everything is lost', () => {
     const person = await enrol()
     await fixture.accounts.requestRecovery(await pendingOf(person))
     expect(await codeOf(signIn(person, person.code()))).toBe('done')
+    expect(await stops(person)).toEqual(['code'])
+    fixture.advance(48 * HOUR_MS)
+    expect(await codeOf(signIn(person))).toBe('second_factor_required')
+  })
+
+  test('a session stops it once it has proved itself, and not before', async () => {
+    const person = await enrol()
+    const stop = async () => codeOf(fixture.factors.stopRecovery(await fixture.refreshed(person.actor)))
+    await fixture.factors.prove(person.actor, person.code())
+    await fixture.accounts.requestRecovery(await pendingOf(person))
+    fixture.advance(10 * MINUTE_MS)
+    expect(await stop()).toBe('step_up_required')
+    expect(await stops(person)).toEqual([])
+    // As a passkey leaves the session: a code would stop it by itself.
+    await fixture.sql`update sessions set proved_at = ${new Date(fixture.clock.now())} where user_id = ${person.actor.userId}`
+    expect([await stop(), await stop()]).toEqual(['done', 'done'])
+    expect(await stops(person)).toEqual(['session'])
+    const [entry] = await fixture.sql<{ ip: string | null }[]>`
+      select ip from audit_log where subject = ${person.actor.userId} and action = 'account.recovery_stopped'`
+    expect(entry!.ip).toBe(person.actor.ip)
     fixture.advance(48 * HOUR_MS)
     expect(await codeOf(signIn(person))).toBe('second_factor_required')
   })

@@ -62,8 +62,14 @@ test('of many at once one that cannot be stored fails alone', async () => {
   await writeFile(path.join(directory, hashOf(bad).slice(0, 2)), '')
   const outcomes = await Promise.allSettled([bad, ...good].map((bytes) => storing.blobs.put(bytes)))
   expect(outcomes.map(({ status }) => status)).toEqual(['rejected', ...good.map(() => 'fulfilled')])
-  // The code, by which a full disk is known, comes through the thread.
-  expect(outcomes[0]).toMatchObject({ reason: { code: expect.stringMatching(/^E[A-Z]+$/) } })
+  // The code, by which a full disk is known, and the place that failed come through the thread.
+  expect(outcomes[0]).toMatchObject({
+    reason: {
+      code: expect.stringMatching(/^E[A-Z]+$/),
+      message: expect.stringMatching(/^E[A-Z]+: /),
+      stack: expect.stringMatching(/shared\/blobs\/directory-store\.ts/),
+    },
+  })
   for (const bytes of good) expect(await storing.blobs.has(hashOf(bytes))).toBe(true)
 })
 

@@ -67,7 +67,7 @@ export async function createAccountsFixture(log: Log = silentLog) {
   }
   const enqueueMail = createEnqueueMail({ secrets, clock })
   const factors = createFactors({ sql, clock, baseUrl: BASE_URL, secrets, enqueueMail })
-  const passkeys = createPasskeys({ sql, clock, baseUrl: BASE_URL, serviceName: 'Dropway' })
+  const passkeys = createPasskeys({ sql, clock, baseUrl: BASE_URL, serviceName: 'Dropway', factors })
   const accounts = createAccounts({
     sql,
     clock,

@@ -27,6 +27,7 @@ export type AuditAction =
   | 'account.second_factor_removed'
   | 'account.recovery_codes_renewed'
   | 'account.recovery_requested'
+  | 'account.recovery_stopped'
   | 'token.created'
   | 'token.revoked'
   | 'organisation.created'

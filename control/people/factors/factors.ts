@@ -11,6 +11,7 @@ import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
 import { createThrottle, type Allowance } from '../../ground/http/limits/throttle.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
 import { recordAudit } from '../audit/audit.ts'
+import { findHomeOrganisation } from '../organisations/personal.ts'
 import { deletePasskeysOf } from './passkey-queries.ts'
 import * as queries from './queries.ts'
 import { base32, matchingStep, otpauthUri, SECRET_BYTES } from './totp.ts'
@@ -41,6 +42,9 @@ export interface FactorState {
   readonly recoveryDueAt: Date | undefined
 }
 
+/** What stopped a recovery: the link in the mail, a session, or a factor that was shown. */
+type RecoveryStop = 'mail' | 'session' | 'code' | 'passkey'
+
 type Person = Pick<Actor, 'userId' | 'email' | 'orgId'>
 
 export interface Factors {
@@ -63,8 +67,10 @@ export interface Factors {
   requestRecovery(person: Person): Promise<{ dueAt: Date }>
   /** Behind the link in the mail. 400 `invalid_link` when there is nothing to stop. */
   cancelRecovery(token: string): Promise<void>
-  /** Stops it in any session of the person: keeping the factors takes nothing from anyone. */
+  /** In a session that has proved itself: who holds a stolen one must not keep the person waiting. */
   stopRecovery(actor: Actor): Promise<void>
+  /** Whoever has just shown a factor has not lost everything. Says nothing where nothing was under way. */
+  endRecovery(userId: string, by: 'code' | 'passkey'): Promise<void>
   /** In the transaction of a sign-in by password: takes the factors away where the day is over. */
   applyRecovery(tx: Sql, person: Person): Promise<boolean>
   /** In the transaction of what ends every way in. */
@@ -88,12 +94,13 @@ export function createFactors(deps: FactorsDependencies): Factors {
   const { sql, clock } = deps
   const now = (): Date => new Date(clock.now())
   const throttle = createThrottle({ sql, clock, allowances: ALLOWANCES })
+  const recovery = createRecovery(deps, throttle)
 
   async function takeCode(userId: string, code: string): Promise<void> {
     await throttle.require('codePerAccount', userId)
     if (!(await transaction(sql, (tx) => isTaken(tx, userId, code)))) throw errors.wrongCode()
     await throttle.refund('codePerAccount', userId)
-    await queries.deleteRecovery(sql, userId)
+    await recovery.endRecovery(userId, 'code')
   }
 
   async function isTaken(tx: Sql, userId: string, code: string): Promise<boolean> {
@@ -110,7 +117,7 @@ export function createFactors(deps: FactorsDependencies): Factors {
 
   return {
     ...createEnrolment(deps),
-    ...createRecovery(deps, throttle),
+    ...recovery,
     takeCode,
     isEnrolled: queries.hasFactor,
     endPasskeys: deletePasskeysOf,
@@ -219,8 +226,25 @@ function createEnrolment(
 function createRecovery(
   { sql, clock, baseUrl, enqueueMail }: FactorsDependencies,
   throttle: { require(name: 'recoveryPerAccount', subject: string): Promise<void> },
-): Pick<Factors, 'requestRecovery' | 'cancelRecovery' | 'stopRecovery' | 'applyRecovery'> {
+): Pick<Factors, 'requestRecovery' | 'cancelRecovery' | 'stopRecovery' | 'endRecovery' | 'applyRecovery'> {
   const now = (): Date => new Date(clock.now())
+
+  /** False when there was nothing to stop. The log and the mailbox hear of it, whoever did it. */
+  const stop = (userId: string, by: RecoveryStop, actor?: Actor): Promise<boolean> =>
+    transaction(sql, async (tx) => {
+      const email = await queries.deleteRecovery(tx, userId)
+      if (email === undefined) return false
+      const person = actor ?? { userId, email, orgId: await findHomeOrganisation(tx, userId) }
+      await recordAudit(tx, auditOf(person, 'account.recovery_stopped', now(), { by }))
+      await enqueueMail(tx, {
+        eventKey: `factor_recovery_stopped:${userId}:${clock.now()}`,
+        to: email,
+        template: 'factor_recovery_stopped',
+        data: { by, link: `${baseUrl}/account/ways-in` },
+      })
+      return true
+    })
+
   return {
     async requestRecovery({ userId, email, orgId }) {
       await throttle.require('recoveryPerAccount', userId)
@@ -242,12 +266,17 @@ function createRecovery(
 
     async cancelRecovery(token) {
       const found = await queries.findRecoveryByHash(sql, hashSecret(token))
-      if (!found || !(await queries.deleteRecovery(sql, found.userId))) throw errors.invalidLink()
+      if (!found || !(await stop(found.userId, 'mail'))) throw errors.invalidLink()
     },
 
     async stopRecovery(actor) {
       requireSession(actor)
-      await queries.deleteRecovery(sql, actor.userId)
+      requireProved(actor)
+      await stop(actor.userId, 'session', actor)
+    },
+
+    async endRecovery(userId, by) {
+      if (await queries.findRecovery(sql, userId)) await stop(userId, by)
     },
 
     async applyRecovery(tx, person) {
@@ -299,7 +328,8 @@ function auditOf(
     | 'account.second_factor_added'
     | 'account.second_factor_removed'
     | 'account.recovery_codes_renewed'
-    | 'account.recovery_requested',
+    | 'account.recovery_requested'
+    | 'account.recovery_stopped',
   at: Date,
   detail: Record<string, unknown> = {},
 ) {

@@ -19,7 +19,8 @@ import { requireProved, type Actor } from '../../ground/actor.ts'
 import { isUniqueViolation, transaction, type Pool } from '../../ground/database/sql.ts'
 import { recordAudit } from '../audit/audit.ts'
 import * as queries from './passkey-queries.ts'
-import { deleteRecovery, markProved } from './queries.ts'
+import type { Factors } from './factors.ts'
+import { markProved } from './queries.ts'
 
 /** Time to find the key and to touch it. */
 const CHALLENGE_MS = 5 * MINUTE_MS
@@ -50,9 +51,10 @@ export interface PasskeysDependencies {
   readonly baseUrl: string
   /** What a device shows beside the key. */
   readonly serviceName: string
+  readonly factors: Pick<Factors, 'endRecovery'>
 }
 
-export function createPasskeys({ sql, clock, baseUrl, serviceName }: PasskeysDependencies): Passkeys {
+export function createPasskeys({ sql, clock, baseUrl, serviceName, factors }: PasskeysDependencies): Passkeys {
   const rpID = new URL(baseUrl).hostname
   const now = (): Date => new Date(clock.now())
 
@@ -60,7 +62,7 @@ export function createPasskeys({ sql, clock, baseUrl, serviceName }: PasskeysDep
     await queries.insertChallenge(sql, { challenge, userId, expiresAt: new Date(clock.now() + CHALLENGE_MS) })
   }
 
-  const userOf = createRecognition({ sql, clock, baseUrl })
+  const userOf = createRecognition({ sql, clock, baseUrl, factors })
   /** Each is good for one answer, by whom it was given to. */
   const take = (userId: string | null) => (challenge: string) => queries.takeChallenge(sql, challenge, userId, now())
 
@@ -161,7 +163,8 @@ function createRecognition({
   sql,
   clock,
   baseUrl,
-}: Pick<PasskeysDependencies, 'sql' | 'clock' | 'baseUrl'>): Passkeys['userOf'] {
+  factors,
+}: Pick<PasskeysDependencies, 'sql' | 'clock' | 'baseUrl' | 'factors'>): Passkeys['userOf'] {
   const rpID = new URL(baseUrl).hostname
   const now = (): Date => new Date(clock.now())
   return async (credential) => {
@@ -186,8 +189,7 @@ function createRecognition({
         now: now(),
       }))
     if (!isGood) throw errors.wrongCredentials('This passkey opens no account here.')
-    // Who has the passkey has not lost everything.
-    await deleteRecovery(sql, userId)
+    await factors.endRecovery(userId, 'passkey')
     return userId
   }
 }

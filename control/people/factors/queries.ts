@@ -91,8 +91,11 @@ export async function findRecoveryByHash(sql: Sql, cancelHash: string): Promise<
   return row
 }
 
-export async function deleteRecovery(sql: Sql, userId: string): Promise<boolean> {
-  return (await sql`delete from factor_recoveries where user_id = ${userId}`).count === 1
+/** The person's address; undefined when none was under way. */
+export async function deleteRecovery(sql: Sql, userId: string): Promise<string | undefined> {
+  const [row] = await sql<{ email: string }[]>`
+    delete from factor_recoveries using users where user_id = ${userId} and users.id = user_id returning email`
+  return row?.email
 }
 
 /** False when the person was seen with this device before; true also notes it. */

@@ -34,6 +34,7 @@ const DEEDS: Readonly<Record<AuditAction, (facts: Facts) => string>> = {
   'account.second_factor_removed': () => 'Turned off the second factor',
   'account.recovery_codes_renewed': () => 'Made new recovery codes',
   'account.recovery_requested': () => 'Asked to sign in without the second factor, a day later',
+  'account.recovery_stopped': () => 'Kept the second factor that was said to be lost',
   'token.created': ({ fact }) => `Created the API token ${quoted(fact('name'))}`,
   'token.revoked': ({ fact }) => `Revoked the API token ${quoted(fact('name'))}`,
   'organisation.created': ({ fact }) => `Created the organisation ${quoted(fact('name'))}`,

@@ -13,7 +13,7 @@ async function store(bytes: Uint8Array): Promise<StoringOutcome> {
   try {
     return { stored: await blobs.put(bytes) }
   } catch (error) {
-    const { message, code } = error as NodeJS.ErrnoException
-    return { failure: { message, code } }
+    const { message, code, stack } = error as NodeJS.ErrnoException
+    return { failure: { message, code, stack } }
   }
 }

@@ -43,11 +43,8 @@ export interface StoringJob {
 /** What became of each blob: one that failed fails alone. */
 export type StoringOutcome = { readonly stored: StoredBlob } | { readonly failure: StoringFailure }
 
-/** The code tells callers a full disk from a mistake of ours. */
-export interface StoringFailure {
-  readonly message: string
-  readonly code: string | undefined
-}
+/** The code tells callers a full disk from a mistake of ours, and the stack says where it was met. */
+export type StoringFailure = Pick<NodeJS.ErrnoException, 'message' | 'code' | 'stack'>
 
 export interface Storing {
   /** The same store. */
@@ -112,7 +109,7 @@ function createBatches(pool: WorkerPool, most: number): (bytes: Uint8Array) => P
       const outcomes = await pool.run<readonly StoringOutcome[]>(job, { timeoutMs: TIMEOUT_MS, owner: 'storing' })
       for (const [wanted, outcome] of sideBySide(batch, outcomes)) {
         if ('stored' in outcome) wanted.resolve(outcome.stored)
-        else wanted.reject(Object.assign(new Error(outcome.failure.message), { code: outcome.failure.code }))
+        else wanted.reject(Object.assign(new Error(), outcome.failure))
       }
     } catch (error) {
       for (const wanted of batch) wanted.reject(error as Error)

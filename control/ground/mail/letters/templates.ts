@@ -25,6 +25,7 @@ export interface MailData {
   second_factor_changed: { what: 'on' | 'off'; link: string }
   /** `at`: when the password alone suffices. */
   factor_recovery: { at: Date; link: string }
+  factor_recovery_stopped: { by: 'mail' | 'session' | 'code' | 'passkey'; link: string }
   new_device: { device: string; ip: string; at: Date; link: string }
   /** `at`: when each expires. */
   expiring: ClockNotice
@@ -131,6 +132,12 @@ interface Letter {
 const MAX_SUBJECT_CHARS = 200
 
 const UNASKED = 'If you did not ask for this, ignore this mail: nothing changes.'
+const STOPPED_BY: Readonly<Record<MailData['factor_recovery_stopped']['by'], string>> = {
+  mail: 'with the link in our mail',
+  session: 'by someone who is signed in',
+  code: 'by someone who gave a code',
+  passkey: 'by someone who showed a passkey',
+}
 const toOwner = (service: string): string => `You get this mail because you publish on ${service}.`
 const toDomain = (service: string): string => `You get this mail because you use this domain on ${service}.`
 const toViewer = (service: string): string =>
@@ -199,6 +206,15 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name], service
       'If it was you, wait until then and sign in. If it was not, stop it with the button below, and change your password.',
     ],
     action: { label: 'Stop it', url: link },
+    footer: 'You get this mail because it is about the safety of your account.',
+  }),
+  factor_recovery_stopped: ({ by, link }, service) => ({
+    subject: 'Your second factor stays',
+    paragraphs: [
+      `Someone said that the second factor of your ${service} account was lost. That was stopped ${STOPPED_BY[by]}: nobody signs in without it.`,
+      'Whoever asked for it knows your password. If it was not you, choose a new one.',
+    ],
+    action: { label: 'See all ways in', url: link },
     footer: 'You get this mail because it is about the safety of your account.',
   }),
   new_device: ({ device, ip, at, link }, service) => ({
