@@ -3,6 +3,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { nextAddress } from '../support/addresses.ts'
 import { apiFor, fileForm } from '../support/api.ts'
 import { refusal, type Answer } from '../support/client.ts'
+import { FormBrowser } from '../support/form-browser.ts'
 import { mailedLink } from '../support/mailbox.ts'
 import { connectWithToken } from '../support/mcp-client.ts'
 import { sharedStack, type Account, type Stack } from '../support/stack.ts'
@@ -113,8 +114,38 @@ test('who may comment is told where, and who may look is not', async () => {
   await share(drop, { viewers: [{ email: looks }] })
   await share(drop, { viewers: [{ email: comments }], role: 'comment' })
   const review = `${stack.baseUrl}/review/${drop.slug}`
-  expect((await viewerMail(stack, comments)).text).toContain(review)
+  const mail = await viewerMail(stack, comments)
+  expect(mail.text).toContain(review)
+  // The drop stays reachable by the same mail.
+  expect((await visit(drop, pathOf(mail.link!))).status).toBe(200)
   expect((await viewerMail(stack, looks)).text).not.toContain(review)
+})
+
+test('the button of who may comment leads to the review page, once; looking at it uses nothing up', async () => {
+  const drop = await sharedDrop()
+  const email = `comments-${drop.slug}@example.com`
+  await share(drop, { viewers: [{ email }], role: 'comment' })
+  const review = `/review/${drop.slug}`
+  const [target] = new RegExp(`${review}/invitation/[\\w-]+`).exec((await viewerMail(stack, email)).text)!
+  const browser = new FormBrowser(stack, nextAddress())
+  const stranger = await browser.open(`${review}/invitation/x`)
+  expect([stranger.status, stranger.header('location')]).toEqual([303, review])
+  for (let look = 0; look < 2; look++) expect((await browser.open(target)).text()).toContain('Your name')
+  expect((await browser.send(target, { name: ' ' })).status).toBe(400)
+  const entered = await browser.send(target, { name: 'Ada' })
+  expect([entered.status, entered.header('location')]).toEqual([303, review])
+  expect((await browser.open(review)).status).toBe(200)
+  // It was for one browser; this one comes back, and another is asked for a code.
+  expect((await browser.open(target)).header('location')).toBe(review)
+  const other = new FormBrowser(stack, nextAddress())
+  expect((await other.open(target)).header('location')).toBe(review)
+  expect((await other.open(review)).text()).toContain('Mail me a code')
+  // Off the list, out at once.
+  const { viewers } = (await stack.fetch(`${drop.path}/viewers`, { token: owner.token })).json<{
+    viewers: { id: string }[]
+  }>()
+  await stack.fetch(`${drop.path}/viewers/${viewers[0]!.id}`, { token: owner.token, method: 'DELETE' })
+  expect((await browser.open(review)).status).toBe(401)
 })
 
 test('everyone at a domain may look, nobody at a part of it', async () => {

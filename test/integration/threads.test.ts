@@ -145,6 +145,36 @@ test('a drop has a bounded number of threads, and a person a bounded number of m
   await reply('b')
 })
 
+test('a person changes what they wrote and what they opened so often in an hour, beside what they write', async () => {
+  const { member, guest } = await newTalk()
+  const { review } = world.services
+  const [ada, grace] = [guest('gl_edits', 'a'), guest('gl_edits', 'b')]
+  const thread = await say(ada, 'Frist.')
+  const [message] = thread.messages
+  const edit = (body: string) => review.edit(ada, message!.id, body)
+  for (let count = 0; count < 29; count++) {
+    await edit(`First, ${count}.`)
+    await review.change(ada, thread.id, { state: count % 2 === 0 ? 'resolved' : 'open' })
+  }
+  await edit('First.')
+  await review.change(ada, thread.id, { label: 'must' })
+  const refusal = { status: 429, message: 'Too many attempts. Wait a while, then try again.' }
+  await expect(edit('Once more.')).rejects.toMatchObject(refusal)
+  await expect(review.change(ada, thread.id, { state: 'open' })).rejects.toMatchObject(refusal)
+  const [shown] = await review.list(member, { state: 'all' })
+  expect(shown).toMatchObject({ label: 'must', state: 'resolved', messages: [{ body: 'First.' }] })
+  // What is written is counted by itself, and others are not this person.
+  await review.reply(ada, thread.id, { body: 'More.' })
+  const own = await say(grace, 'Mine.')
+  await review.edit(grace, own.messages[0]!.id, 'Mine, too.')
+  // Ends in bulk are counted, too.
+  await review.replyAll(member, [{ thread: own.id, resolve: true }])
+  await world.sql`update throttles set count = 2000 where key like 'memberChanges:%'`
+  await expect(review.replyAll(member, [{ thread: own.id, resolve: false }])).rejects.toMatchObject(refusal)
+  nowMs += HOUR_MS
+  expect(await edit('An hour later.')).toMatchObject({ body: 'An hour later.' })
+})
+
 test('the export holds what was said, by whom, and nothing that lets anyone in', async () => {
   const { owner, guest } = await newTalk()
   const anchor = {

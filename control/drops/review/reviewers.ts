@@ -23,6 +23,7 @@ import { MAX_AUTHOR_CHARS, nameOfEmail } from '../threads/rules.ts'
 import { storable } from '../publishing/html/text.ts'
 import {
   findGuestLinkBy,
+  findInvitedBy,
   findViewerOf,
   useGuestLink,
   type CommentingViewer,
@@ -55,6 +56,8 @@ export interface Reviewers {
   member(actor: Actor, siteId: string): Promise<Reviewer>
   /** The link of a token, where it may be used now. */
   link(siteId: string, token: string): Promise<GuestLinkRow | undefined>
+  /** The viewer whom a mailed invitation names, where it may be used now. */
+  invited(siteId: string, token: string): ReturnType<typeof findInvitedBy>
   /** Takes one use of the link and gives the cookie; undefined when it is over. */
   enterByLink(tx: Sql, siteId: string, token: string, name: string): Promise<string | undefined>
   /** The cookie of a viewer who has proved their address; undefined for who is no viewer. */
@@ -159,6 +162,7 @@ export function createReviewers(deps: ReviewersDependencies): Reviewers {
   return {
     require,
     link,
+    invited: (siteId, token) => findInvitedBy(sql, siteId, token, new Date(clock.now())),
     async member(actor, siteId) {
       const site = await sites.requireOwn(sql, actor, siteId)
       return { ...memberOf(actor), site, actor, email: actor.email, ip: actor.ip }

@@ -109,11 +109,11 @@ function createDeeds(deps: ReviewDependencies) {
   const throttle = createThrottle({ sql, clock, allowances: THREAD_ALLOWANCES })
   const now = (): Date => new Date(clock.now())
 
-  async function requireFewMessages({ kind, id, key }: Author, count = 1): Promise<void> {
+  async function requireFew(what: 'Messages' | 'Changes', { kind, id, key }: Author, count = 1): Promise<void> {
     for (let each = 0; each < count; each++) {
-      if (kind === 'member') await throttle.require('memberMessages', id)
-      else await throttle.require('guestMessages', `${id} ${key}`)
-      if (kind === 'guest') await throttle.require('linkMessages', id)
+      if (kind === 'member') await throttle.require(`member${what}`, id)
+      else await throttle.require(`guest${what}`, `${id} ${key}`)
+      if (kind === 'guest') await throttle.require(`link${what}`, id)
     }
   }
 
@@ -197,7 +197,7 @@ function createDeeds(deps: ReviewDependencies) {
 
   return {
     now,
-    requireFewMessages,
+    requireFew,
     requireFewComparisons,
     shown,
     shownAgain,
@@ -216,7 +216,7 @@ export function createReview(deps: ReviewDependencies): Review {
   const { sql } = deps
   const deeds = createDeeds(deps)
   const reviewUrl = ({ site }: Reviewer): string => reviewUrlOf(deps.baseUrl, site.slug)
-  const { now, requireFewMessages, shown, shownAgain, answer, setState, record, requireThread } = deeds
+  const { now, requireFew, shown, shownAgain, answer, setState, record, requireThread } = deeds
   return {
     async list(reviewer, filter) {
       requireMay(reviewer, 'read')
@@ -228,7 +228,7 @@ export function createReview(deps: ReviewDependencies): Review {
     async reply(reviewer, threadId, said) {
       requireMay(reviewer, 'reply')
       if (!(await queries.findThread(sql, reviewer.site.id, threadId))) throw errors.notFound('thread')
-      await requireFewMessages(reviewer)
+      await requireFew('Messages', reviewer)
       return transaction(sql, async (tx) =>
         showMessage(
           await answer(tx, reviewer, await requireThread(tx, reviewer, threadId), said),
@@ -238,8 +238,9 @@ export function createReview(deps: ReviewDependencies): Review {
       )
     },
 
-    change: (reviewer, threadId, { state, label }) =>
-      transaction(sql, async (tx) => {
+    async change(reviewer, threadId, { state, label }) {
+      await requireFew('Changes', reviewer)
+      return transaction(sql, async (tx) => {
         const thread = await requireThread(tx, reviewer, threadId)
         requireMay(reviewer, 'set-state', authorOf(thread))
         if (state !== undefined) await setState(tx, reviewer, thread, state)
@@ -248,10 +249,13 @@ export function createReview(deps: ReviewDependencies): Review {
           await queries.noteChange(tx, reviewer.site.id)
         }
         return shownAgain(tx, reviewer, threadId)
-      }),
+      })
+    },
 
     async replyAll(reviewer, replies) {
-      await requireFewMessages(reviewer, replies.filter(({ body }) => body !== undefined).length)
+      const messages = replies.filter(({ body }) => body !== undefined).length
+      await requireFew('Messages', reviewer, messages)
+      await requireFew('Changes', reviewer, replies.length - messages)
       return transaction(sql, async (tx) => {
         const answered: ApiThread[] = []
         // In one order, so that two who answer the same threads do not wait for each other for ever.
@@ -265,17 +269,19 @@ export function createReview(deps: ReviewDependencies): Review {
       })
     },
 
-    edit: (reviewer, messageId, text) =>
-      transaction(sql, async (tx) => {
+    async edit(reviewer, messageId, text) {
+      requireMay(reviewer, 'read')
+      await requireFew('Changes', reviewer)
+      return transaction(sql, async (tx) => {
         const message = await queries.lockMessage(tx, reviewer.site.id, messageId)
-        requireMay(reviewer, 'read')
         if (!message) throw errors.notFound('message')
         requireMay(reviewer, 'edit', authorOf(message))
         const body = storable(text)
         await queries.setBody(tx, messageId, body, now())
         await queries.noteChange(tx, reviewer.site.id)
         return showMessage({ ...message, body, edited_at: now() }, reviewUrl(reviewer), reviewer)
-      }),
+      })
+    },
 
     remove: (reviewer, messageId) =>
       transaction(sql, async (tx) => {
@@ -308,7 +314,7 @@ export function createReview(deps: ReviewDependencies): Review {
 
 async function openThread(
   { sql, clock, publishing }: ReviewDependencies,
-  { now, requireFewMessages, shownAgain, versionOf, write, record }: Deeds,
+  { now, requireFew, shownAgain, versionOf, write, record }: Deeds,
   reviewer: Reviewer,
   wanted: OpenThread,
 ): Promise<ApiThread> {
@@ -320,7 +326,7 @@ async function openThread(
   const file = pageFileOf(await publishing.readManifest(version.manifest_hash), page, site.spa_fallback)
   const found: FoundAnchor | null =
     anchor && file && site.org_id !== null ? await publishing.findAnchor(site.org_id, anchor, file) : null
-  await requireFewMessages(reviewer)
+  await requireFew('Messages', reviewer)
   return transaction(sql, async (tx) => {
     await queries.lockCounts(tx, site.id)
     if ((await queries.countThreads(tx, site.id)) >= MAX_THREADS_PER_DROP)

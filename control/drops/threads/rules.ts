@@ -39,11 +39,21 @@ export const MAX_IMAGES_PER_DROP = 200
 /** What one call lists or answers. */
 export const MAX_THREADS_AT_ONCE = 100
 
-/** Messages of one person, of everyone who came by one link, and of one member with all that acts for them. */
+/** What is counted in an hour for one person, for everyone who came by one link, and for one member with all that acts for them. */
+const PER_HOUR = {
+  guest: { limit: 60, windowMs: HOUR_MS },
+  link: { limit: 600, windowMs: HOUR_MS },
+  member: { limit: 2000, windowMs: HOUR_MS },
+} as const satisfies Record<string, Allowance>
+
+/** Changes are edits of messages, ends of threads and their labels: as many as messages, and counted beside them. */
 export const THREAD_ALLOWANCES = {
-  guestMessages: { limit: 60, windowMs: HOUR_MS },
-  linkMessages: { limit: 600, windowMs: HOUR_MS },
-  memberMessages: { limit: 2000, windowMs: HOUR_MS },
+  guestMessages: PER_HOUR.guest,
+  linkMessages: PER_HOUR.link,
+  memberMessages: PER_HOUR.member,
+  guestChanges: PER_HOUR.guest,
+  linkChanges: PER_HOUR.link,
+  memberChanges: PER_HOUR.member,
   images: { limit: 60, windowMs: HOUR_MS },
   linkImages: { limit: 120, windowMs: HOUR_MS },
   /** Each compares two versions of a page: a tab asks once for each page that it opens and for each version that comes. */

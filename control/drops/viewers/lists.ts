@@ -41,6 +41,8 @@ export interface Sharing {
 
 /** An invitation lies in a mail box until its reader has time. */
 const INVITATION_LIFETIME_MS = 30 * DAY_MS
+/** Behind the address of the review page: the token of a mail follows. */
+export const INVITATION_PATH = '/invitation'
 /** 192 bits. */
 const GUEST_TOKEN_BYTES = 24
 
@@ -118,7 +120,7 @@ async function invitePerson(
       drop: dropNameOf(drop),
       inviter,
       isReminder,
-      ...(viewer.role === 'comment' ? { reviewUrl } : {}),
+      ...(viewer.role === 'comment' ? { reviewLink: `${reviewUrl}${INVITATION_PATH}/${token}` } : {}),
     },
   })
 }
@@ -287,6 +289,17 @@ export interface CommentingViewer {
 export async function findViewerOf(sql: Sql, siteId: string, email: string): Promise<CommentingViewer | undefined> {
   const id = await queries.findViewerFor(sql, siteId, email.toLowerCase())
   return id === undefined ? undefined : queries.findViewer(sql, siteId, id)
+}
+
+/** findInvitedBy is the viewer whom a mailed invitation names; undefined when it was used or is over. */
+export async function findInvitedBy(
+  sql: Sql,
+  siteId: string,
+  token: string,
+  now: Date,
+): Promise<(CommentingViewer & { readonly email: string }) | undefined> {
+  const found = await queries.findInvited(sql, siteId, hashSecret(token), now)
+  return found && { id: found.id, role: found.role, email: found.value }
 }
 
 /** findGuestLinkBy is a guest link by its secret or by its id, over or not. */

@@ -215,6 +215,20 @@ export async function insertViewerInvitation(
   await sql`insert into viewer_invitations ${sql(invitation)}`
 }
 
+/** Whom a mailed invitation names, until it is used or over. */
+export async function findInvited(
+  sql: Sql,
+  siteId: string,
+  tokenHash: string,
+  now: Date,
+): Promise<ViewerRow | undefined> {
+  const [row] = await sql<ViewerRow[]>`
+    select ${viewerColumns(sql)} from viewers where site_id = ${siteId} and kind = 'email' and id in (
+      select subject from viewer_invitations
+      where site_id = ${siteId} and token_hash = ${tokenHash} and expires_at > ${now})`
+  return row
+}
+
 export async function deleteInvitations(sql: Sql, siteId: string, subject: string): Promise<void> {
   await sql`delete from viewer_invitations where site_id = ${siteId} and subject = ${subject}`
   await sql`delete from viewer_codes where site_id = ${siteId} and subject = ${subject}`

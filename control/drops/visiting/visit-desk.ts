@@ -132,7 +132,7 @@ export function createVisitDesk(deps: VisitDeskDependencies): VisitDesk {
           case 'try':
             return await tryCode(deps, throttle, question, { network, door })
           case 'enter':
-            return await enter(deps, question)
+            return await enter(deps, question, door)
           case 'guest':
             await throttle.require('visitorGuest', network)
             return await admitGuest(deps, question.site_id, question.token, 'browser')
@@ -305,13 +305,17 @@ async function tryCode(
   })
 }
 
-function enter(deps: VisitDeskDependencies, { site_id: siteId, token }: Question<'enter'>): Promise<VisitAnswer> {
+function enter(
+  deps: VisitDeskDependencies,
+  { site_id: siteId, token }: Question<'enter'>,
+  door: Door,
+): Promise<VisitAnswer> {
   return transaction(deps.sql, async (tx) => {
     const site = await queries.findVisited(tx, siteId, 'locked')
     if (!site) return refused('link')
     const subject = await queries.takeLink(tx, siteId, hashSecret(token), new Date(deps.clock.now()))
     if (subject === undefined) return refused('link')
-    return (await admit(tx, deps, site, subject)) ?? refused('link')
+    return (await admit(tx, deps, site, subject, { door })) ?? refused('link')
   })
 }
 

@@ -3,7 +3,7 @@ import { ApiError, errors } from '../../../../shared/contracts/errors.ts'
 import { openAdmission } from '../../../../shared/contracts/admission.ts'
 import { isPreviewName, siteHost } from '../../../../shared/http/hosts.ts'
 import { addressOf } from '../../../../shared/settings/settings.ts'
-import { GUEST_PATH } from '../../../../shared/contracts/visit-desk.ts'
+import { ENTER_PATH, GUEST_PATH } from '../../../../shared/contracts/visit-desk.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import { transaction } from '../../../ground/database/sql.ts'
 import { parse } from '../../../ground/http/api.ts'
@@ -24,6 +24,7 @@ import type { Reviewer } from '../../../drops/threads/reviewer.ts'
 import { reviewUrlOf } from '../../../drops/threads/threads.ts'
 import { editMessageSchema, openThreadSchema, showImage, writeMessageSchema } from '../../../drops/threads/schemas.ts'
 import { accessModeOf } from '../../../drops/viewers/access.ts'
+import { INVITATION_PATH } from '../../../drops/viewers/lists.ts'
 import type { PageRequest } from '../frame/callers.ts'
 import type { FormRequest, Handlers } from '../frame/handlers.ts'
 import type { Page, Viewer } from '../frame/layout.ts'
@@ -33,6 +34,7 @@ import { threadList, type ListedFor } from './thread-view.ts'
 
 const HOME = '/review/:slug'
 const DOOR = `${HOME}/guest/:token` as const
+const INVITATION = `${HOME}${INVITATION_PATH}/:token` as const
 const FORM = { on: HOME, keeps: ['preview', 'state', 'label'] } as const
 const WITH_IMAGES = { ...FORM, files: { most: MAX_IMAGES_PER_MESSAGE, maxBytes: MAX_IMAGE_BYTES } } as const
 
@@ -42,6 +44,7 @@ export function reviewPageRoutes(services: Services, handlers: Handlers): Route[
   return [
     ...shellRoutes(services, handlers),
     ...doorRoutes(services, handlers),
+    ...invitationRoutes(services, handlers),
     ...deedRoutes(services, handlers),
     ...scriptRoutes(services, handlers),
     ...imageRoutes(services),
@@ -207,6 +210,34 @@ function doorRoutes(services: Services, handlers: Handlers): Route[] {
       if (subject === undefined) throw errors.invalidRequest('code: this code does not work. Ask for a new one.')
       const cookie = await reviewers.enterByMail(site.id, email, form.get('name') ?? '')
       if (cookie === undefined) throw errors.invalidRequest('email: sign in to review drops of your own organisation.')
+      return seeOther(`/review/${site.slug}`, { 'set-cookie': cookie })
+    }),
+  ]
+}
+
+/** The button in the mail to a viewer who may comment: a name, and they are in. */
+function invitationRoutes(services: Services, handlers: Handlers): Route[] {
+  const { reviewers, visitDesk, config } = services
+  return [
+    handlers.page(INVITATION, async ({ request, viewer, actor, params: { slug, token } }) => {
+      const site = await requireDrop(services, slug)
+      const invited = await reviewers.invited(site.id, token)
+      // Used, perhaps by this very browser: the page itself says how to come in.
+      if (!invited || (await reviewers.find(request, site, actor))) return seeOther(`/review/${site.slug}`)
+      if (invited.role === 'view')
+        return seeOther(`${addressOf(config, siteHost(site.slug, config.sitesDomain))}${ENTER_PATH}/${token}`)
+      return namePage(viewer, site, `/review/${site.slug}${INVITATION_PATH}/${token}`)
+    }),
+    handlers.form(INVITATION, { on: INVITATION }, async ({ request, params: { slug, token }, form }) => {
+      const site = await requireDrop(services, slug)
+      const name = (form.get('name') ?? '').trim()
+      if (name === '') throw errors.invalidRequest('name: say who you are.')
+      const invited = await reviewers.invited(site.id, token)
+      const about = { site_id: site.id, host: siteHost(site.slug, config.sitesDomain) }
+      const answer = await visitDesk.answer({ kind: 'enter', ...about, token }, request.ip, 'review')
+      const cookie =
+        invited && answer.kind === 'admitted' ? await reviewers.enterByMail(site.id, invited.email, name) : undefined
+      if (cookie === undefined) throw errors.invalidLink()
       return seeOther(`/review/${site.slug}`, { 'set-cookie': cookie })
     }),
   ]

@@ -80,8 +80,8 @@ export interface MailData {
     drop: string
     inviter: string
     isReminder: boolean
-    /** Where they comment, if they may. */
-    reviewUrl?: string | undefined
+    /** Where they comment, if they may; one browser, by this link or by the other. */
+    reviewLink?: string | undefined
   }
   /** A code and a link, of which either admits one browser; for the review page the link leads to where the code is entered. */
   viewer_code: { code: string; link: string; until: Date; drop: string; isForReview?: boolean }
@@ -448,16 +448,18 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name], service
     action: { label: 'Look at the webhook', url: link },
     footer: toHook(service),
   }),
-  viewer_invitation: ({ link, until, drop, inviter, isReminder, reviewUrl }, service) => ({
+  viewer_invitation: ({ link, until, drop, inviter, isReminder, reviewLink }, service) => ({
     subject: isReminder ? `Still waiting for you: ${drop}` : `${inviter} shares ${drop} with you`,
     paragraphs: [
       isReminder
         ? `${inviter} shares ${drop} with you on ${service}, and you have not looked at it yet.`
         : `${inviter} would like you to see ${drop}. Only people whom they name can open it. You need no account.`,
       `The link lets one browser in, until ${formatTime(until)}. Do not pass it on: it is yours.`,
-      ...(reviewUrl === undefined ? [] : [`To say what should be different, point at it on ${reviewUrl}`]),
+      ...(reviewLink === undefined
+        ? []
+        : ['Point at what should be different, and say why.', `To look at it without comments: ${link}`]),
     ],
-    action: { label: 'Open it', url: link },
+    action: reviewLink === undefined ? { label: 'Open it', url: link } : { label: 'Look and comment', url: reviewLink },
     footer: toViewer(service),
   }),
   viewer_code: ({ code, link, until, drop, isForReview = false }) => ({
