@@ -78,7 +78,7 @@ export function readEdgeConfig(environment: Env): EdgeConfig {
     acmeCaFile: env.file('ACME_CA_FILE'),
     providerName: readProviderName(env),
     traces: readTraceSettings(env),
-    dns01: readOwnProofs(env, environment, shared.sitesDomain),
+    dns01: readOwnProofs(env, environment, shared),
   })
 }
 
@@ -96,16 +96,19 @@ function wildcardFiles(env: EnvReader): Pick<EdgeConfig, 'sitesCertFile' | 'site
 }
 
 /** A certificate that no one orders, or that is there twice, would be found out when visitors see a warning. */
-function readOwnProofs(env: EnvReader, environment: Env, sitesDomain: string): Dns01Settings | undefined {
-  const dns01 = readDns01(env, environment)
-  if (dns01 === undefined) return undefined
+function readOwnProofs(
+  env: EnvReader,
+  environment: Env,
+  { dns01Kind, sitesDomain }: Pick<SharedSettings, 'dns01Kind' | 'sitesDomain'>,
+): Dns01Settings | undefined {
+  if (dns01Kind === undefined) return undefined
   if (env.optional('ACME_DIRECTORY_URL') === undefined)
     env.problem('DNS01 needs ACME_DIRECTORY_URL: the authority that shall be shown the proof', undefined)
   if (env.optional('SITES_CERT_FILE') !== undefined)
     env.problem('DNS01 and SITES_CERT_FILE both bring the wildcard certificate: set one of them', undefined)
   if (!sitesDomain.includes('.'))
     env.problem(`DNS01 needs a SITES_DOMAIN for which an authority may sign, not "${sitesDomain}"`, undefined)
-  return dns01
+  return readDns01(dns01Kind, env, environment)
 }
 
 function controlUrls(env: EnvReader, controlPort: number): [string, ...string[]] {

@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import { z } from 'zod'
 import { isHostname } from '../../shared/http/hosts.ts'
 import type { Env, EnvReader } from '../../shared/settings/env.ts'
+import type { Dns01Kind } from '../../shared/settings/settings.ts'
 
 /** RFC 8945 §6 without what is broken or cut short. */
 export const tsigAlgorithms = ['hmac-sha256', 'hmac-sha384', 'hmac-sha512', 'hmac-sha224', 'hmac-sha1'] as const
@@ -64,9 +65,7 @@ const HOOK_PREFIX = 'DNS01_HOOK_'
 
 const DNS_PORT = 53
 
-export function readDns01(env: EnvReader, environment: Env): Dns01Settings | undefined {
-  if (env.optional('DNS01') === undefined) return undefined
-  const kind = env.oneOf('DNS01', ['rfc2136', 'acme-dns', 'command'], 'rfc2136')
+export function readDns01(kind: Dns01Kind, env: EnvReader, environment: Env): Dns01Settings {
   const common = { resolver: env.ipAndPort('DNS_RESOLVER'), waitMs: env.durationMs('DNS01_WAIT', '2m') }
   switch (kind) {
     case 'rfc2136':
@@ -88,6 +87,22 @@ export function readDns01(env: EnvReader, environment: Env): Dns01Settings | und
       }
     default:
       return kind satisfies never
+  }
+}
+
+/** Where proofs are shown and by whom, in one text: the same on all edges of a service. Commands are each machine's own. */
+export function accountText(settings: Dns01Settings): string {
+  switch (settings.kind) {
+    case 'rfc2136': {
+      const { server, zone, key } = settings
+      return JSON.stringify([server.host, server.port, zone, key.name, key.algorithm, key.secret.toString('base64')])
+    }
+    case 'acme-dns':
+      return JSON.stringify([settings.url, settings.account])
+    case 'command':
+      return settings.kind
+    default:
+      return settings satisfies never
   }
 }
 

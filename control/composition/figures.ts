@@ -1,7 +1,7 @@
 /** What monitors are told of a control: figures of all capabilities, put together for `/metrics`. */
 import { statfsSync } from 'node:fs'
 import { keys } from '../../shared/redis/keys.ts'
-import { settingsOf, settingsSaid } from '../../shared/contracts/plane-settings.ts'
+import { differencesOf, settingsOf, settingsSaid } from '../../shared/contracts/plane-settings.ts'
 import { liveEdges } from '../../shared/contracts/live-edges.ts'
 import { MINUTE_MS, SECOND_MS } from '../../shared/running/clock.ts'
 import { poolUse } from '../ground/database/sql.ts'
@@ -104,14 +104,11 @@ function askedFigures(services: Services): AskedFigure[] {
     },
     {
       name: 'dropway_control_differing_planes',
-      help: 'Planes with another SECRET_KEY, BASE_URL or SITES_DOMAIN than this one.',
+      help: 'Planes with another SECRET_KEY, BASE_URL, SITES_DOMAIN or DNS01 than this one.',
       async ask() {
         const own = settingsOf('control', config)
         const said = await settingsSaid(redis, clock.now())
-        return said.filter(
-          ({ keyMark, baseUrl, sitesDomain }) =>
-            keyMark !== own.keyMark || baseUrl !== own.baseUrl || sitesDomain !== own.sitesDomain,
-        ).length
+        return said.filter((other) => differencesOf(own, other).length > 0).length
       },
     },
   ]

@@ -49,8 +49,6 @@ export interface ControlConfig extends SharedSettings, SignInSettings {
   readonly traces: TraceSettings | undefined
   /** Unset: custom domains get certificates of the local CA, and nothing asks whether a public CA could see them. */
   readonly acmeDirectoryUrl: string | undefined
-  /** The edges prove names by DNS (DNS01): wildcards can be had. */
-  readonly provesByDns: boolean
   /** What a CAA record must name so that our CA may issue. */
   readonly caaIdentities: readonly string[]
   /** Public port of the edge's plain listener, where a CA looks for http-01 answers. */
@@ -213,7 +211,6 @@ export function readControlConfig(environment: Env): ControlConfig {
     stripeApiBase: env.url('STRIPE_API_BASE', ['https', 'http']),
     dnsResolver: env.ipAndPort('DNS_RESOLVER'),
     acmeDirectoryUrl: env.url('ACME_DIRECTORY_URL', ['https']),
-    provesByDns: env.optional('DNS01') !== undefined,
     caaIdentities: env.list('CAA_IDENTITIES'),
     // Where the secure port is not 443 the plain one is not 80 either: one machine, or a test.
     challengePort: env.port('CHALLENGE_PORT', shared.publicPort === undefined ? 80 : shared.httpPort),

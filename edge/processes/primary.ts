@@ -12,6 +12,7 @@ import type { AcmeSourceDependencies } from '../../certs/orders/issue.ts'
 import { createOrderBudget } from '../../certs/orders/order-budget.ts'
 import { createIssuer, type CertificateEvents, type Issuer } from '../../certs/renew.ts'
 import { createLocalSource, type CertificateSource } from '../../certs/source.ts'
+import { accountText } from '../../certs/dns/settings.ts'
 import { openBlobStore } from '../../shared/blobs/open.ts'
 import { ownCertificates } from '../../shared/certificates/own-names.ts'
 import { systemClock } from '../../shared/running/clock.ts'
@@ -74,7 +75,11 @@ export async function runPrimary(
   const replica = openReplica(config.replicaDir, { readOnly: false })
   const background = connectRedis(config.redisUrl, 'background')
   background.connect().catch(() => {})
-  const stopSaying = saySettings(background, systemClock, settingsOf('edge', config))
+  const stopSaying = saySettings(
+    background,
+    systemClock,
+    settingsOf('edge', { ...config, dns01Account: config.dns01 && accountText(config.dns01) }),
+  )
   const ledger = startViewLedger(background)
   const visitLedger = startViewLedger(background, { key: keys.visits, maxWaiting: MAX_WAITING_VISITS })
   const visitors = createVisitors()

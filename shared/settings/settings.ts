@@ -6,6 +6,9 @@ import type { Look } from '../pages/look.ts'
 import { readLook } from './look.ts'
 import { isNetwork } from '../http/ip.ts'
 
+const DNS01_KINDS = ['rfc2136', 'acme-dns', 'command'] as const
+export type Dns01Kind = (typeof DNS01_KINDS)[number]
+
 export interface SharedSettings {
   /** Origin of the service itself, e.g. https://localhost:8443. */
   readonly baseUrl: string
@@ -25,6 +28,8 @@ export interface SharedSettings {
   readonly drainNoticeMs: number
   /** Its name, logo, colour and links, the same on every page and in every mail. */
   readonly look: Look
+  /** How names are proven by DNS; undefined where they are not. Edges prove, control offers wildcards where they do. */
+  readonly dns01Kind: Dns01Kind | undefined
   /** `hang`: SIGUSR2 stops the event loop for ever. For tests of the watchdog alone. */
   readonly testHooks: 'off' | 'hang'
 }
@@ -48,8 +53,13 @@ export function readSharedSettings(env: EnvReader): SharedSettings {
     trustedProxies: readTrustedProxies(env),
     drainNoticeMs: env.durationMs('DRAIN_NOTICE', '1s'),
     look: readLook(env),
+    dns01Kind: readDns01Kind(env),
     testHooks: env.oneOf('TEST_HOOKS', ['off', 'hang'], 'off'),
   }
+}
+
+function readDns01Kind(env: EnvReader): Dns01Kind | undefined {
+  return env.optional('DNS01') === undefined ? undefined : env.oneOf('DNS01', DNS01_KINDS, 'rfc2136')
 }
 
 function readTrustedProxies(env: EnvReader): string[] {

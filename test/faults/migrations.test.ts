@@ -1,7 +1,11 @@
-/** A control is killed behind every statement of every migration: the next start finishes, and nothing is half. */
+/**
+ * A control is killed behind every statement of every migration: the next start finishes it, and nothing is half. Each kill has
+ * a database of its own, copied from one that holds all migrations before. The control waits behind the statement for a lock that
+ * the test holds, so that no kill comes too early or too late, however busy the machine is.
+ */
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -10,95 +14,132 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { migrate, migrationNames, readMigration } from '../../control/ground/database/migrate.ts'
 import { openDatabase, type Pool } from '../../control/ground/database/sql.ts'
 import { statementsOf } from '../../control/operations/admin/upgrade-rules.ts'
+import type { Migrating } from '../support/migrating-process.ts'
 import { createBareDatabase, type TestDatabase } from '../support/postgres.ts'
 
 const PROGRAM = fileURLToPath(new URL('../support/migrating-process.ts', import.meta.url))
-const FOLDER = path.resolve(import.meta.dirname, '../../control/ground/database/migrations')
 const NODE = path.resolve(import.meta.dirname, '../../node_modules/.bin/node')
+/** Anyone's but that of the migrations. */
+const PAUSE_LOCK_ID = 7_316_999
+const PAUSE = `select pg_advisory_xact_lock(${PAUSE_LOCK_ID})`
+
 let folder: string
-let whole: TestDatabase
-let expected: string
 /** Holds every migration before the one that is looked at. */
 let before: TestDatabase
+let server: Pool
+/** The control that is killed next: it starts while the one before is looked at. */
+let next: ChildProcess
 
 beforeAll(async () => {
   folder = await mkdtemp(path.join(os.tmpdir(), 'dropway-migrations-'))
-  ;[whole, before] = await Promise.all([createBareDatabase(), createBareDatabase()])
-  await migrate(whole.sql)
-  expected = await schemaOf(whole.sql)
+  before = await createBareDatabase()
+  server = openDatabase({ url: urlOf('postgres'), maxConnections: 1 })
+  next = startControl()
+  // A template must have no one in it.
+  await before.sql.end({ timeout: 1 })
 })
 afterAll(async () => {
-  await Promise.all([whole?.close(), before?.close()])
+  next?.kill('SIGKILL')
+  await server?.end({ timeout: 1 })
+  await before?.close()
   await rm(folder, { recursive: true, force: true })
 })
+
+function urlOf(database: string): string {
+  return `${before.url.split('?database=')[0]}?database=${database}`
+}
+
+function startControl(): ChildProcess {
+  const env = { ...process.env, NODE_COMPILE_CACHE: path.join(folder, 'compiled') }
+  return fork(PROGRAM, { execPath: NODE, execArgv: [], stdio: 'ignore', env })
+}
 
 /** Everything that a migration can make, in one text. */
 async function schemaOf(sql: Pool): Promise<string> {
   const columns = await sql`
     select table_name, column_name, data_type, is_nullable, column_default from information_schema.columns
     where table_schema = 'public' order by 1, 2`
-  const indexes = await sql`select indexdef from pg_indexes where schemaname = 'public' order by 1`
+  const indexes = await sql`
+    select pg_get_indexdef(oid) as says, reloptions::text from pg_class
+    where relkind = 'i' and relnamespace = 'public'::regnamespace order by 1`
   const constraints = await sql`
     select conrelid::regclass::text as on_table, pg_get_constraintdef(oid) as says from pg_constraint
     where connamespace = 'public'::regnamespace order by 1, 2`
-  return JSON.stringify({ columns, indexes, constraints }, undefined, 1)
+  const functions = await sql`
+    select pg_get_functiondef(oid) as says from pg_proc where pronamespace = 'public'::regnamespace order by 1`
+  const triggers = await sql`select pg_get_triggerdef(oid) as says from pg_trigger where not tgisinternal order by 1`
+  const applied = await sql`select name from schema_migrations order by 1`
+  return JSON.stringify({ columns, indexes, constraints, functions, triggers, applied }, undefined, 1)
 }
 
-/** The migrations with a pause behind statement `count` of one of them, long enough to be killed in. */
-async function folderWithPause(name: string, statements: readonly string[], count: number): Promise<string> {
+/** A folder with this one migration. */
+async function folderOf(name: string, statements: readonly string[]): Promise<URL> {
   const place = await mkdtemp(path.join(folder, 'texts-'))
-  await cp(FOLDER, place, { recursive: true })
-  const paused = statements.toSpliced(count, 0, 'select pg_sleep(1)')
-  await writeFile(path.join(place, name), `${paused.join(';\n')};\n`)
-  return pathToFileURL(`${place}/`).href
+  await writeFile(path.join(place, name), `${statements.join(';\n')};\n`)
+  return pathToFileURL(`${place}/`)
 }
 
-async function killInPause(url: string, texts: string, sql: Pool): Promise<void> {
-  const child: ChildProcess = fork(PROGRAM, [url, texts], { execPath: NODE, execArgv: [], stdio: 'ignore' })
+/** Lets a control begin a migration that pauses at one place, and kills it there. */
+async function killInPause(url: string, texts: URL): Promise<void> {
+  const holder = openDatabase({ url, maxConnections: 1 })
+  const child = next
   const exited = once(child, 'exit')
-  for (let tries = 0; ; tries++) {
-    const [pausing] = await sql`
-      select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`
-    if (pausing) break
-    if (child.exitCode !== null || tries > 3000) throw new Error('the migration ended before it could be killed')
-    await sleep(10)
+  await holder`select pg_advisory_lock(${PAUSE_LOCK_ID})`
+  child.send({ url, folder: texts.href } satisfies Migrating)
+  next = startControl()
+  const isPausing = async (): Promise<boolean> =>
+    (
+      await holder`
+        select from pg_locks where database = (select oid from pg_database where datname = current_database())
+          and locktype = 'advisory' and objid = ${PAUSE_LOCK_ID} and not granted`
+    ).length > 0
+  while (!(await isPausing())) {
+    if (child.exitCode !== null) throw new Error('the migration ended before it could be killed')
+    await sleep(2)
   }
   child.kill('SIGKILL')
   await exited
+  // What was its statement goes on to its end in Postgres, as it does when a machine dies.
+  await holder.end({ timeout: 1 })
+}
+
+/** Applies a migration where nothing interrupts it; resolves what it makes. */
+async function applyTo(database: string, name: string, texts: URL): Promise<string> {
+  const sql = openDatabase({ url: urlOf(database), maxConnections: 2 })
+  try {
+    expect(await migrate(sql, texts)).toEqual([name])
+    return await schemaOf(sql)
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
 }
 
 test('each of them', { timeout: 3_600_000 }, async () => {
-  const [place = '', base = ''] = before.url.split('?database=')
-  const urlOf = (database: string): string => `${place}?database=${database}`
-  // A template must have no one in it.
-  await before.sql.end({ timeout: 1 })
-  const server = openDatabase({ url: urlOf('postgres'), maxConnections: 1 })
+  const base = before.url.split('?database=')[1]!
   let kills = 0
   for (const name of await migrationNames()) {
     const statements = statementsOf(await readMigration(name))
+    const texts = await folderOf(name, statements)
+    const whole = `whole_${process.pid}`
+    await server.unsafe(`create database ${whole} template ${base}`)
+    const expected = await applyTo(whole, name, texts)
     for (let count = 0; count <= statements.length; count++) {
-      const texts = await folderWithPause(name, statements, count)
       const copy = `killed_${process.pid}_${kills++}`
       await server.unsafe(`create database ${copy} template ${base}`)
-      const url = urlOf(copy)
-      const sql = openDatabase({ url, maxConnections: 2 })
-      try {
-        await killInPause(url, texts, sql)
-        // Waits for what the killed one still holds, then goes on where it was.
-        expect(await migrate(sql)).toContain(name)
-        expect(await schemaOf(sql), `${name} behind statement ${count}`).toBe(expected)
-      } finally {
-        await sql.end({ timeout: 1 })
-        await server.unsafe(`drop database ${copy} with (force)`)
-        await rm(new URL(texts), { recursive: true, force: true })
-      }
+      await killInPause(urlOf(copy), await folderOf(name, statements.toSpliced(count, 0, PAUSE)))
+      // Waits for what the killed one still holds, then begins again.
+      expect(await applyTo(copy, name, texts), `${name} behind statement ${count}`).toBe(expected)
+      await server.unsafe(`drop database ${copy} with (force)`)
     }
-    const own = openDatabase({ url: before.url, maxConnections: 1 })
-    await own`create table if not exists schema_migrations (name text primary key, applied_at timestamptz not null default now())`
-    await own.unsafe(await readMigration(name))
-    await own`insert into schema_migrations (name) values (${name})`
-    await own.end({ timeout: 1 })
+    await server.unsafe(`drop database ${base} with (force)`)
+    await server.unsafe(`alter database ${whole} rename to ${base}`)
   }
-  await server.end({ timeout: 1 })
   expect(kills).toBeGreaterThan(100)
+  // What came about piece by piece is what a new installation has.
+  const installed = await createBareDatabase()
+  await migrate(installed.sql)
+  const pieces = openDatabase({ url: before.url, maxConnections: 1 })
+  expect(await schemaOf(pieces)).toBe(await schemaOf(installed.sql))
+  await pieces.end({ timeout: 1 })
+  await installed.close()
 })

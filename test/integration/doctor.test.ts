@@ -12,7 +12,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openLocalCa } from '../../certs/local/local-ca.ts'
 import { examine } from '../../control/operations/admin/doctor/doctor.ts'
 import type { MachineRole } from '../../control/operations/admin/doctor/role.ts'
-import { settingsOf } from '../../shared/contracts/plane-settings.ts'
+import { readControlConfig } from '../../control/ground/config.ts'
+import { settingsOf, type SharedByAll } from '../../shared/contracts/plane-settings.ts'
 import { keys } from '../../shared/redis/keys.ts'
 import { systemClock } from '../../shared/running/clock.ts'
 import { startEdgeStandIn } from '../support/edge-stand-in.ts'
@@ -283,6 +284,7 @@ describe('a broken set-up', () => {
       baseUrl: 'https://localhost',
       sitesDomain: 'else.test',
       secretKey: 'x'.repeat(32),
+      dns01Kind: undefined,
     })
     await redis.zadd(keys.settings, Date.now(), JSON.stringify(said))
     const found = (await examine(healthy, 'control')).find(({ check }) => check === 'settings')
@@ -291,6 +293,29 @@ describe('a broken set-up', () => {
       state: 'problem',
       detail: expect.stringMatching(/another SECRET_KEY.*SITES_DOMAIN else\.test/) as string,
     })
+  })
+
+  test.each<[string, readonly Partial<SharedByAll>[], RegExp]>([
+    ['an edge that proves no names', [{ dns01Kind: undefined }], /^edge runs with DNS01 off, not rfc2136$/],
+    [
+      'an edge with a hook',
+      [{ dns01Kind: 'command', dns01Account: 'a' }],
+      /^edge runs with DNS01 command, not rfc2136$/,
+    ],
+    [
+      'two edges with two name servers',
+      [{ dns01Account: 'a' }, { dns01Account: 'b' }],
+      /^edge runs with other DNS01_… settings$/,
+    ],
+    ['two edges that agree', [{ dns01Account: 'a' }, { dns01Account: 'a' }], /^all planes share/],
+  ])('proofs by DNS: %s', async (_, edges, words) => {
+    const env = { ...healthy, DNS01: 'rfc2136' }
+    const own = readControlConfig(env)
+    for (const edge of edges)
+      await redis.zadd(keys.settings, Date.now(), JSON.stringify(settingsOf('edge', { ...own, ...edge })))
+    const found = (await examine(env, 'control')).find(({ check }) => check === 'settings')
+    await redis.del(keys.settings)
+    expect(found?.detail).toMatch(words)
   })
 
   test('a wildcard that cannot be had, with what the name server said', async () => {

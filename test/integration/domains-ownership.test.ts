@@ -63,7 +63,7 @@ beforeAll(async () => {
       serviceHost: 'dropway.test',
       dnsResolver: undefined,
       acmeDirectoryUrl: undefined,
-      provesByDns: false,
+      dns01Kind: undefined,
       caaIdentities: [],
       challengePort: 80,
       allowPrivateAddresses: false,

@@ -34,7 +34,7 @@ beforeAll(async () => {
       baseUrl: 'https://dropway.test',
       dnsResolver: '127.0.0.1:1',
       acmeDirectoryUrl: undefined,
-      provesByDns: false,
+      dns01Kind: undefined,
       caaIdentities: [],
       challengePort: 80,
       allowPrivateAddresses: true,

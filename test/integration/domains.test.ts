@@ -53,7 +53,7 @@ beforeAll(async () => {
     baseUrl: 'https://dropway.test',
     dnsResolver: pebble.dnsResolver,
     acmeDirectoryUrl: pebble.directoryUrl,
-    provesByDns: false,
+    dns01Kind: undefined,
     caaIdentities: ['our-ca.test'],
     challengePort,
     allowPrivateAddresses: true,

@@ -52,6 +52,58 @@ test('what others say is neither found nor read: the index names this organisati
   expect(new Set(words.flatMap((row) => row.words)).size).toBe(2)
 })
 
+test('parts of names are found exactly as by looking through them, whatever is in them', async () => {
+  const { services, sql } = composed
+  const owner = await composed.newActor('business')
+  const names = [
+    "Ada's 50% off",
+    'C:\\temp\\x',
+    'a|b & !c',
+    '四半期の報告書',
+    '🦊🦊 foxes',
+    'Über uns',
+    'x',
+    'ab',
+    "''",
+    'naïve (draft).*',
+  ]
+  const drops = new Map<string, string>()
+  for (const [index, name] of names.entries()) {
+    const { value } = await services.sites.create(owner, { slug: `named-${index}-of-many`, name })
+    drops.set(value.id, `${value.slug} ${name} `)
+  }
+  const questions = [...drops.values()].flatMap((text) =>
+    text.split(/\s+/).flatMap((word) => {
+      const characters = [...word]
+      return characters.flatMap((_, at) => [1, 2, 3, 4, 7].map((length) => characters.slice(at, at + length).join('')))
+    }),
+  )
+  const wrong: string[] = []
+  for (const question of new Set([...questions, 'named 3', 'ÜBER', '%', '_', "foxes '", 'zz', '.*'])) {
+    if (question === '') continue
+    const parts = question.toLowerCase().split(' ')
+    const expected = [...drops].filter(([, text]) => parts.every((part) => text.toLowerCase().includes(part)))
+    const found = (await services.search.find(owner, question)).map(({ id }) => id)
+    const ids = expected.map(([id]) => id)
+    if (found.toSorted().join() !== ids.toSorted().join()) wrong.push(`${question}: ${found.length}, not ${ids.length}`)
+  }
+  expect(wrong).toEqual([])
+  // Renamed, given to another organisation, and deleted: the index follows without being told.
+  const [first, second, third] = [...drops.keys()] as [string, string, string]
+  await services.sites.patch(owner, first, { name: 'Meerkats' })
+  const other = await composed.newActor('business')
+  await sql`update sites set org_id = ${other.orgId} where id = ${second}`
+  await services.sites.delete(owner, third)
+  const foundBy = async (actor: Actor, question: string) =>
+    (await services.search.find(actor, question)).map(({ id }) => id)
+  expect(await foundBy(owner, 'eerka')).toEqual([first])
+  expect(await foundBy(owner, '50%')).toEqual([])
+  expect(await foundBy(owner, 'temp')).toEqual([])
+  expect(await foundBy(other, 'temp')).toEqual([second])
+  expect(await foundBy(owner, 'a|b')).toEqual([])
+  expect(await sql`select from site_names where site_id = ${third}`).toHaveLength(0)
+})
+
 test('a generated table: whoever asks finds the drops of the organisation that they act for, and of those what the token is for', async () => {
   const { services } = composed
   const ada = await composed.newActor('business')

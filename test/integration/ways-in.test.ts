@@ -114,6 +114,12 @@ describe('a closed instance', () => {
     })
     expect([drop.status, ((await drop.json()) as { error: string }).error]).toEqual([403, 'anonymous_off'])
     expect((await fetch(`${url}/preview`)).status).toBe(403)
+    const assistant = await fetch(`${url}/mcp/anonymous`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
+    })
+    expect([assistant.status, await assistant.text()]).toEqual([403, expect.stringMatching(/anonymous_off.*\/mcp/s)])
     const front = await (await fetch(`${url}/`)).text()
     expect(front).not.toMatch(/<form[^>]*action="\/drop/)
     expect(front).not.toContain('href="/signup')

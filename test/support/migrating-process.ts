@@ -1,8 +1,15 @@
-/** A control as far as its migrations: `node migrating-process.ts <database> <folder of migrations>`. */
+/** A control as far as its migrations. It is told over its channel which database and which folder of migrations. */
+import { once } from 'node:events'
 import { migrate } from '../../control/ground/database/migrate.ts'
 import { openDatabase } from '../../control/ground/database/sql.ts'
 
-const [url = '', folder = ''] = process.argv.slice(2)
+export interface Migrating {
+  readonly url: string
+  readonly folder: string
+}
+
+const [{ url, folder }] = (await once(process, 'message')) as [Migrating]
 const sql = openDatabase({ url, maxConnections: 2 })
 await migrate(sql, new URL(folder))
 await sql.end({ timeout: 1 })
+process.disconnect?.()

@@ -3,20 +3,60 @@ import { hash } from 'node:crypto'
 import { MAX_QUESTION_WORDS } from '../../drops/publishing/analysis/words.ts'
 
 /**
- * Patterns of LIKE: a name must match one of each list, so that parts of names are found, whatever they are. Postgres makes
- * small letters of A to Z wherever it runs, and of others only where its locale says so: those are asked for as they are
- * written in the middle of a sentence, at its beginning and in capitals.
+ * Parts of a question, each in the ways in which names may have it: a name must have one of each list, so that parts of names
+ * are found, whatever they are. Postgres makes small letters of A to Z wherever it runs, and of others only where its locale
+ * says so: those are asked for as they are written in the middle of a sentence, at its beginning and in capitals.
  */
-export function patternsOf(text: string): string[][] {
+export function partsOf(text: string): string[][] {
   return text
     .toLowerCase()
     .split(/\s+/)
     .filter((part) => part !== '')
     .slice(0, MAX_QUESTION_WORDS)
-    .map((part) => part.replace(/[\\%_]/g, '\\$&'))
-    .map((part) =>
-      [...new Set([part, largeAt(part, /^\P{ASCII}/u), largeAt(part, /\P{ASCII}/gu)])].map((each) => `%${each}%`),
+    .map((part) => [...new Set([part, largeAt(part, /^\P{ASCII}/u), largeAt(part, /\P{ASCII}/gu)])])
+}
+
+/** A regular expression of Postgres that names with this part match. Nothing in it means anything but itself. */
+export function patternOf(ways: readonly string[]): string {
+  return ways.map((way) => way.replace(/[^\p{L}\p{N}]/gu, '\\$&')).join('|')
+}
+
+/** Characters of a name that are one word of its index: the function `name_parts` in Postgres divides names so. */
+const GRAM_CHARS = 3
+
+/**
+ * What the index of names is asked for: every name that matches the patterns has it, and few others. `mark`: what stands before
+ * every word there.
+ */
+export function namesQuestionOf(parts: readonly (readonly string[])[], mark: string): string {
+  return parts
+    .map((ways) =>
+      ways
+        .map(
+          (way) =>
+            `(${gramsOf(way)
+              .map((gram) => termOf(mark, gram))
+              .join(' & ')})`,
+        )
+        .join(' | '),
     )
+    .map((ways) => `(${ways})`)
+    .join(' & ')
+}
+
+/** As few as have all its characters. */
+function gramsOf(way: string): string[] {
+  const characters = [...way]
+  const last = Math.max(0, characters.length - GRAM_CHARS)
+  const count = Math.ceil(characters.length / GRAM_CHARS)
+  const starts = Array.from({ length: count }, (_, index) => Math.min(index * GRAM_CHARS, last))
+  return starts.map((start) => characters.slice(start, start + GRAM_CHARS).join(''))
+}
+
+/** Fewer characters than a word of the index has are the beginning of one. */
+function termOf(mark: string, gram: string): string {
+  const quoted = `'${mark}${gram.replace(/['\\]/g, '$&$&')}'`
+  return [...gram].length < GRAM_CHARS ? `${quoted}:*` : quoted
 }
 
 function largeAt(part: string, where: RegExp): string {

@@ -7,7 +7,7 @@ import type { Publishing } from '../../drops/publishing/contract.ts'
 import type { ApiSite } from '../../drops/sites/schemas.ts'
 import type { Sites } from '../../drops/sites/sites.ts'
 import { questionOf } from '../../drops/publishing/analysis/words.ts'
-import { markedWords, markOf, patternsOf } from './rules.ts'
+import { markedWords, markOf, namesQuestionOf, partsOf, patternOf } from './rules.ts'
 import * as queries from './queries.ts'
 
 /** What a person looks through; more words find fewer. */
@@ -47,13 +47,15 @@ export function createSearch({ sql, log, sites, publishing }: SearchDependencies
     async find(actor, question) {
       if (question.length > MAX_QUESTION_CHARS)
         throw errors.invalidRequest(`q: a question has at most ${MAX_QUESTION_CHARS} characters.`)
-      const patterns = patternsOf(question)
-      if (patterns.length === 0) return sites.list(actor)
+      const parts = partsOf(question)
+      if (parts.length === 0) return sites.list(actor)
+      const mark = markOf(actor.orgId)
       const ids = await queries.findByWords(sql, {
         orgId: actor.orgId,
         among: actor.reach.sites,
-        question: questionOf(question, markOf(actor.orgId)),
-        patterns,
+        question: questionOf(question, mark),
+        namesQuestion: namesQuestionOf(parts, mark),
+        patterns: parts.map(patternOf),
         most: MAX_FOUND,
       })
       return sites.showSome(actor, ids)

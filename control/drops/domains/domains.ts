@@ -46,7 +46,7 @@ export interface DomainsDependencies {
   clock: Clock
   log: Log
   config: ChecksConfig &
-    Pick<ControlConfig, 'baseUrl' | 'serviceHost' | 'publicAddresses' | 'dnsResolver' | 'provesByDns'>
+    Pick<ControlConfig, 'baseUrl' | 'serviceHost' | 'publicAddresses' | 'dnsResolver' | 'dns01Kind'>
   enqueueMail: EnqueueMail
   /** Answers about zones; by default the resolver of the settings. */
   dns?: Dns
@@ -287,8 +287,8 @@ async function requireOwnSite(sql: Sql, actor: Pick<Actor, 'orgId' | 'reach'>, s
 const NO_WILDCARDS = 'Wildcards cannot be added here: the service is not set up to prove them. Add each name by itself.'
 
 /** An authority signs a wildcard only when it is proven by DNS; the local one signs anything. */
-function offersWildcards(config: Pick<ControlConfig, 'acmeDirectoryUrl' | 'provesByDns'>): boolean {
-  return config.acmeDirectoryUrl === undefined || config.provesByDns
+function offersWildcards(config: Pick<ControlConfig, 'acmeDirectoryUrl' | 'dns01Kind'>): boolean {
+  return config.acmeDirectoryUrl === undefined || config.dns01Kind !== undefined
 }
 
 /** The name as the table has it; what is no name is looked for as it stands. */

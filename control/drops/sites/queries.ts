@@ -63,8 +63,9 @@ export async function listSites(sql: Sql, orgId: string): Promise<SiteFacts[]> {
 
 export async function listSitesById(sql: Sql, orgId: string, siteIds: readonly string[]): Promise<SiteFacts[]> {
   return sql<SiteFacts[]>`
-    select ${siteFacts(sql)} from ${siteSource(sql)}
-    where s.id = any(${siteIds as string[]}) and s.org_id = ${orgId} and s.deleted_at is null`
+    select ${siteFacts(sql)} from unnest(${siteIds as string[]}::text[]) as wanted (id)
+      join sites s on s.id = wanted.id join organisations o on o.id = s.org_id left join users u on u.id = o.owner_id
+    where s.org_id = ${orgId} and s.deleted_at is null`
 }
 
 /** The organisations are locked, so that no drop comes to them meanwhile. */

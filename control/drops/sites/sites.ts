@@ -250,17 +250,13 @@ function createReading({ sql, clock, config }: Pick<SitesDependencies, 'sql' | '
   const now = (): Date => new Date(clock.now())
   const shown = (site: SiteFacts, views: number): ApiSite => showSite(config, site, views, clock.now())
 
+  async function viewsOf(siteIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    return siteIds.length === 0 ? new Map() : queries.viewsSince(sql, siteIds, dayOf(clock.now() - 30 * DAY_MS))
+  }
+
   async function showAll(sites: readonly SiteFacts[]): Promise<ApiSite[]> {
-    const since = dayOf(clock.now() - 30 * DAY_MS)
-    const counts =
-      sites.length === 0
-        ? new Map<string, number>()
-        : await queries.viewsSince(
-            sql,
-            sites.map((site) => site.id),
-            since,
-          )
-    return sites.map((site) => shown(site, counts.get(site.id) ?? 0))
+    const views = await viewsOf(sites.map(({ id }) => id))
+    return sites.map((site) => shown(site, views.get(site.id) ?? 0))
   }
 
   async function showOwn(actor: Actor, siteId: string): Promise<ApiSite> {
@@ -296,9 +292,10 @@ function createReading({ sql, clock, config }: Pick<SitesDependencies, 'sql' | '
     },
 
     async showSome(actor, siteIds) {
-      const found = await queries.listSitesById(sql, actor.orgId, siteIds)
+      if (siteIds.length === 0) return []
+      const [found, views] = await Promise.all([queries.listSitesById(sql, actor.orgId, siteIds), viewsOf(siteIds)])
       const own = new Map(found.filter(({ id }) => reaches(actor.reach, id)).map((site) => [site.id, site]))
-      return showAll(siteIds.flatMap((id) => own.get(id) ?? []))
+      return siteIds.flatMap((id) => own.get(id) ?? []).map((site) => shown(site, views.get(site.id) ?? 0))
     },
 
     async dailyViews(actor, siteId, days) {

@@ -6,9 +6,10 @@ const BACKUP_LOCK_ID = 7_316_010
 
 /**
  * Left out: which migrations ran is compared, not copied; what waits for Redis is published whole after a restore;
- * uploads that were under way are begun again by their callers; when backups were taken is of this installation.
+ * uploads that were under way are begun again by their callers; when backups were taken is of this installation; what drops
+ * are found by when their names are searched is written anew with them, by a trigger.
  */
-const NOT_COPIED = ['schema_migrations', 'outbox', 'uploads', 'upload_blobs', 'backups']
+const NOT_COPIED = ['schema_migrations', 'outbox', 'uploads', 'upload_blobs', 'backups', 'site_names']
 
 /** Rows in one round trip. */
 export const PAGE_ROWS = 500

@@ -150,8 +150,10 @@ test('a hook sees nothing of ours', () => {
     PATH: '/bin',
     DNS01_HOOK_TOKEN: 't',
   }
-  expect(readDns01(new EnvReader(env), env)).toMatchObject({ environment: { PATH: '/bin', DNS01_HOOK_TOKEN: 't' } })
-  expect(readDns01(new EnvReader(env), env)).not.toMatchObject({ environment: { SECRET_KEY: 's' } })
+  expect(readDns01('command', new EnvReader(env), env)).toMatchObject({
+    environment: { PATH: '/bin', DNS01_HOOK_TOKEN: 't' },
+  })
+  expect(readDns01('command', new EnvReader(env), env)).not.toMatchObject({ environment: { SECRET_KEY: 's' } })
 })
 
 test.each([

@@ -9,6 +9,7 @@ import { HOUSE_LOOK, paletteCss, programNameOf, type Look } from '../../../share
 import { createStandalonePages } from '../../../shared/pages/shell.ts'
 import { ConfigError, EnvReader } from '../../../shared/settings/env.ts'
 import { logoOf, MAX_LOGO_BYTES, readLook, senderOf } from '../../../shared/settings/look.ts'
+import { footerLinks } from '../../../control/doors/dashboard/frame/layout.ts'
 
 const SVG = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0h9v9"/></svg>')
 const ACME: Look = {
@@ -156,4 +157,17 @@ test.each([
   ['株式会社', 'service'],
 ])('%s for programs', (name, expected) => {
   expect(programNameOf({ name })).toBe(expected)
+})
+
+test('a link of the operator stands in the place of ours of the same name, others behind ours', () => {
+  const links = footerLinks([
+    { label: 'help', url: 'https://help.acme.test' },
+    { label: 'Legal', url: 'https://acme.test/legal' },
+  ])
+  expect(links.filter(({ label }) => label.toLowerCase() === 'help')).toEqual([
+    { label: 'help', url: 'https://help.acme.test' },
+  ])
+  expect(links.findIndex(({ label }) => label === 'help')).toBeLessThan(links.findIndex(({ url }) => url === '/status'))
+  expect(links.at(-1)).toEqual({ label: 'Legal', url: 'https://acme.test/legal' })
+  expect(footerLinks([]).map(({ url }) => url)).toContain('/help')
 })

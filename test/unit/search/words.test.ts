@@ -1,7 +1,14 @@
 import { expect, test } from 'vitest'
 import { planWords, textOfPage } from '../../../control/drops/publishing/analysis/page-words.ts'
 import { MAX_WORDS, questionOf, wordsOf } from '../../../control/drops/publishing/analysis/words.ts'
-import { markedWords, markOf, MAX_WORDS_BYTES, patternsOf } from '../../../control/doors/search/rules.ts'
+import {
+  markedWords,
+  markOf,
+  MAX_WORDS_BYTES,
+  namesQuestionOf,
+  partsOf,
+  patternOf,
+} from '../../../control/doors/search/rules.ts'
 import { manifestOf } from '../../support/manifests.ts'
 
 test.each<[string, string[]]>([
@@ -51,20 +58,39 @@ test('every word that a question asks for is one that its own text is found by',
 })
 
 test('parts of names are looked for as they are written', () => {
-  expect(patternsOf('  50%  My_Page \\ ')).toEqual([['%50\\%%'], ['%my\\_page%'], ['%\\\\%']])
-  expect(patternsOf('   ')).toEqual([])
+  expect(partsOf('  50%  My_Page \\ ')).toEqual([['50%'], ['my_page'], ['\\']])
+  expect(partsOf('   ')).toEqual([])
 })
 
 test('letters beyond A to Z are looked for small, large at the beginning and large', () => {
-  expect(patternsOf('ÜBER uns')).toEqual([['%über%', '%Über%'], ['%uns%']])
-  expect(patternsOf('отчёт')).toEqual([['%отчёт%', '%Отчёт%', '%ОТЧЁТ%']])
-  expect(patternsOf('naïve 報告')).toEqual([['%naïve%', '%naÏve%'], ['%報告%']])
+  expect(partsOf('ÜBER uns')).toEqual([['über', 'Über'], ['uns']])
+  expect(partsOf('отчёт')).toEqual([['отчёт', 'Отчёт', 'ОТЧЁТ']])
+  expect(partsOf('naïve 報告')).toEqual([['naïve', 'naÏve'], ['報告']])
 })
 
 test('a question has so many parts and no more', () => {
   const words = Array.from({ length: 20 }, (_, number) => `w${number}`)
-  expect(patternsOf(words.join(' '))).toEqual(words.slice(0, 12).map((word) => [`%${word}%`]))
-  expect(patternsOf('A\tB\nC')).toEqual([['%a%'], ['%b%'], ['%c%']])
+  expect(partsOf(words.join(' '))).toEqual(words.slice(0, 12).map((word) => [word]))
+  expect(partsOf('A\tB\nC')).toEqual([['a'], ['b'], ['c']])
+})
+
+test('nothing in a pattern means anything but itself', () => {
+  expect(patternOf(['über', 'Über'])).toBe('über|Über')
+  expect(patternOf(['a.b*(c)|d\\w$'])).toBe('a\\.b\\*\\(c\\)\\|d\\\\w\\$')
+})
+
+test.each<[string, string]>([
+  ['a', "(('ma':*))"],
+  ['ab', "(('mab':*))"],
+  ['abc', "(('mabc'))"],
+  ['abcd', "(('mabc' & 'mbcd'))"],
+  ['abcdef', "(('mabc' & 'mdef'))"],
+  ['abcdefg', "(('mabc' & 'mdef' & 'mefg'))"],
+  ["o'n\\", "(('mo''n' & 'm''n\\\\'))"],
+  ['報告 über', "(('m報告':*)) & (('mübe' & 'mber') | ('mÜbe' & 'mber'))"],
+  ['🦊🦊🦊🦊', "(('m🦊🦊🦊' & 'm🦊🦊🦊'))"],
+])('of the index of names, %s asks for %s', (text, asked) => {
+  expect(namesQuestionOf(partsOf(text), 'm')).toBe(asked)
 })
 
 test('every word of a question has the mark of its organisation before it', () => {

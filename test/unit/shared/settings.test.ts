@@ -90,3 +90,12 @@ test.each([
     settings: { endpoint: 'https://s3.example:9000', bucket: 'bucket', prefix: 'prefix/', secretAccessKey: 's/' },
   })
 })
+
+test.each<[Record<string, string>, boolean]>([
+  [{}, true],
+  [{ MCP_ANONYMOUS: 'off' }, false],
+  [{ MCP_ANONYMOUS_PER_HOUR: '0' }, false],
+  [{ ANONYMOUS: 'off' }, false],
+])('assistants publish without an account: with %j %s', (env, isOpen) => {
+  expect(readControlConfig({ ...sound, ...env }).mcpAnonymous).toBe(isOpen)
+})

@@ -3,7 +3,7 @@ import { STRICT_TRANSPORT_SECURITY } from '../../../../shared/http/header-policy
 import { randomBytes } from 'node:crypto'
 import { brandLink } from '../../../../shared/pages/brand.ts'
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
-import { HOUSE_LOOK, type Look } from '../../../../shared/pages/look.ts'
+import { HOUSE_LOOK, type FooterLink, type Look } from '../../../../shared/pages/look.ts'
 import { showsSignUp, type SignUpPolicy } from '../../../ground/terms/sign-up.ts'
 import { sellsPlans, type PlanName } from '../../../ground/terms/plans.ts'
 import { html as htmlReply } from '../../../ground/http/reply.ts'
@@ -321,22 +321,31 @@ function verifyNotice(viewer: Viewer, email: string, flash: Flash | undefined): 
   `
 }
 
+const FOOTER_LINKS: readonly FooterLink[] = [
+  { label: 'Gallery', url: '/gallery' },
+  { label: 'Docs', url: '/docs' },
+  { label: 'Help', url: '/help' },
+  { label: 'Status', url: '/status' },
+  { label: 'Terms', url: '/terms' },
+  { label: 'Privacy', url: '/privacy' },
+  { label: 'Imprint', url: '/imprint' },
+  { label: 'Report abuse', url: '/report' },
+]
+
+/** Ours, then the operator's; one of theirs with a name of ours stands in its place. */
+export function footerLinks(links: readonly FooterLink[]): FooterLink[] {
+  const own = sellsPlans() ? [{ label: 'Plans', url: '/#plans' }, ...FOOTER_LINKS] : FOOTER_LINKS
+  const isSame = (one: FooterLink) => (other: FooterLink) => one.label.toLowerCase() === other.label.toLowerCase()
+  return [...own.map((link) => links.find(isSame(link)) ?? link), ...links.filter((link) => !own.some(isSame(link)))]
+}
+
 function footer({ name, links }: Look): Html {
   return html`
     <footer class="bottom">
       <div class="bottom-inner">
         <p>${name} publishes static pages at HTTPS addresses and keeps every version.</p>
         <ul class="nav">
-          ${sellsPlans() && html`<li><a href="/#plans">Plans</a></li>`}
-          <li><a href="/gallery">Gallery</a></li>
-          <li><a href="/docs">Docs</a></li>
-          <li><a href="/help">Help</a></li>
-          <li><a href="/status">Status</a></li>
-          <li><a href="/terms">Terms</a></li>
-          <li><a href="/privacy">Privacy</a></li>
-          <li><a href="/imprint">Imprint</a></li>
-          <li><a href="/report">Report abuse</a></li>
-          ${links.map(({ label, url }) => html`<li><a href="${url}">${label}</a></li>\n`)}
+          ${footerLinks(links).map(({ label, url }) => html`<li><a href="${url}">${label}</a></li>\n`)}
         </ul>
       </div>
     </footer>

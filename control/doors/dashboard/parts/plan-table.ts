@@ -31,6 +31,7 @@ const ROWS: readonly (readonly [label: string, value: (plan: Plan, lifetimes: Li
   ['Lifetime', lifetimeInWords],
   ['Folders and .zip', (plan) => yesNo(plan.bundles)],
   ['Custom domains', (plan) => (plan.customDomains === 0 ? '–' : limit(plan.customDomains))],
+  ['Wildcards as custom domains', (plan) => yesNo(plan.wildcardDomains)],
   [
     'Viewers per drop, and as many guest links',
     (plan) => (plan.viewersPerDrop === 0 ? '–' : limit(plan.viewersPerDrop)),

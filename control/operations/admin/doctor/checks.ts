@@ -6,7 +6,12 @@ import { openBlobStore } from '../../../../shared/blobs/open.ts'
 import { keys } from '../../../../shared/redis/keys.ts'
 import { liveEdges, STILL_READING, type LiveEdge } from '../../../../shared/contracts/live-edges.ts'
 import { readLocalServices } from '../../../../shared/settings/local-services.ts'
-import { settingsOf, settingsSaid, type PlaneSettings } from '../../../../shared/contracts/plane-settings.ts'
+import {
+  differencesOf,
+  settingsOf,
+  settingsSaid,
+  type PlaneSettings,
+} from '../../../../shared/contracts/plane-settings.ts'
 import { openRedis } from '../../../../shared/redis/redis.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
 import { databaseProblem, DatabaseUnusable, READ_ONLY, reachDatabase } from '../../../ground/database/reach.ts'
@@ -205,20 +210,16 @@ function unreachableRedis(said: string, { redisUrl }: CommonConfig): Finding {
 /** A plane with another key cannot open what the others sealed; one with other names answers for other hosts. */
 function settingsFinding(said: readonly PlaneSettings[], config: CommonConfig): Finding {
   const own = settingsOf('control', config)
-  const differing = said.flatMap((other) => [
-    ...(other.keyMark === own.keyMark ? [] : [`${other.plane} runs with another SECRET_KEY`]),
-    ...(other.baseUrl === own.baseUrl
-      ? []
-      : [`${other.plane} runs with BASE_URL ${other.baseUrl}, not ${own.baseUrl}`]),
-    ...(other.sitesDomain === own.sitesDomain
-      ? []
-      : [`${other.plane} runs with SITES_DOMAIN ${other.sitesDomain}, not ${own.sitesDomain}`]),
-  ])
+  // Edges alone know the name server: they are compared with each other.
+  const dns01Mark = said.find((other) => other.dns01Mark !== undefined)?.dns01Mark
+  const differing = said.flatMap((other) =>
+    differencesOf({ ...own, dns01Mark }, other).map((difference) => `${other.plane} ${difference}`),
+  )
   if (differing.length === 0) return ok('settings', 'all planes share those of this command')
   return problem(
     'settings',
     differing.join('; '),
-    'Give every plane, and this command, the same SECRET_KEY, BASE_URL and SITES_DOMAIN.',
+    'Give every plane, and this command, the same SECRET_KEY, BASE_URL, SITES_DOMAIN and DNS01, and every edge the same DNS01_… settings.',
   )
 }
 

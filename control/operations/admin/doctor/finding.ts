@@ -18,6 +18,7 @@ export type CommonConfig = Pick<
   | 'secretKey'
   | 'baseUrl'
   | 'sitesDomain'
+  | 'dns01Kind'
   | 'serviceHost'
   | 'httpsPort'
   | 'httpPort'
