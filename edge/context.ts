@@ -174,8 +174,11 @@ export interface Exchange extends Arrival {
   named(host: string): void
   /** Answers with a whole body (none for HEAD, 204 and 304). */
   send(status: number, headers: HeaderList, body: Buffer | undefined): void
-  /** Answers with a stream of that many bytes, at the visitor's pace; destroys it when the visitor leaves. */
-  stream(status: number, headers: HeaderList, source: Readable, length: number): void
+  /**
+   * Answers with a stream of that many bytes, at the visitor's pace; destroys it when the visitor leaves. Without a length
+   * it lasts as long as its source does.
+   */
+  stream(status: number, headers: HeaderList, source: Readable, length: number | undefined): void
   readonly isAnswered: boolean
   /** Undefined for a plain request, which has no body and is never control's to answer. */
   readonly full: FullExchange | undefined

@@ -84,9 +84,10 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
     }
   }
 
-  function forward({ full }: Exchange): void {
+  function forward(exchange: Exchange): void {
+    if (exchange.target.startsWith('/review/') && watching.atService(exchange)) return
+    const { full } = exchange
     if (full === undefined) throw new Error('control does not answer a plain request')
-    if (full.target.startsWith('/review/') && watching.atService(full)) return
     asPartOf(full, () => proxy.forward(full, (failure) => answers.unavailable(full, failure)))
   }
 

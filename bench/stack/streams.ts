@@ -27,6 +27,8 @@ const HOLDER = path.join(import.meta.dirname, 'stream-holder.ts')
 const HOLDERS_PER_EDGE = 2
 /** Until handshakes are over, and until garbage is collected. */
 const SETTLE_MS = 5000
+/** What one lets go, handles above all, the next ones collect, and V8 gives pages back after that. */
+const COLLECTIONS = 3
 const EDGES = 2
 /** How tabs come: `shared` are four tabs of each browser. */
 const WAYS: Readonly<Record<string, Pick<StreamHolderOptions, 'protocol' | 'tabsPerBrowser'>>> = {
@@ -166,9 +168,11 @@ function judge(way: string, figures: Figures): boolean {
 
 /** What the edges' processes hold when they have collected their garbage. */
 async function heldKb({ edges }: Fleet): Promise<number> {
-  await sleep(SETTLE_MS)
   const pids = edges.flatMap(({ pid }) => processTree(pid))
-  for (const pid of pids) process.kill(pid, 'SIGUSR2')
+  for (let round = 0; round < COLLECTIONS; round++) {
+    await sleep(SETTLE_MS)
+    for (const pid of pids) process.kill(pid, 'SIGUSR2')
+  }
   await sleep(SETTLE_MS)
   return pids.reduce((sum, pid) => sum + privateMb(pid) * 1000, 0)
 }

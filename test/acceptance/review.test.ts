@@ -182,7 +182,7 @@ test('the stream tells the number of the version, resumes, and ends with the rig
   preview.close()
   await stack.fetch(`/api/v1/sites/${drop.id}/guest-links/${linkId}`, { token: owner.token, method: 'DELETE' })
   expect((await listen(path, { cookie })).status).toBe(401)
-  events.close()
+  await events.ended
 })
 
 test('a preview that a member has open reloads by itself; for who only has its address nothing is added', async () => {

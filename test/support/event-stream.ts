@@ -6,6 +6,8 @@ export interface EventStream {
   readonly status: number
   /** Resolves with the text so far once it holds this. */
   until(text: string): Promise<string>
+  /** The edge has ended it. */
+  readonly ended: Promise<void>
   close(): void
 }
 
@@ -27,8 +29,10 @@ export function listenTo(
         for (const look of waiting) look()
       })
       answer.on('error', () => {})
+      const ended = new Promise<void>((end) => answer.once('end', end))
       resolve({
         status: answer.statusCode ?? 0,
+        ended,
         close: () => request.destroy(),
         until: (text) =>
           new Promise((found) => {

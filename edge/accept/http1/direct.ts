@@ -3,7 +3,7 @@
  * processor time for them. One at a time:
  *
  *   a plain head (request-head.ts) ─▶ an Exchange ─▶ its answer ─▶ the next
- *   anything else, what control answers, and streams of events ─▶ the connection with what was read goes to node:http, for good
+ *   anything else, and what control answers      ─▶ the connection with what was read goes to node:http, for good
  *
  * So every rule about slow, broken and unusual requests stands in one place, node:http and its settings. Here are those
  * about connections that have sent nothing odd: the first request must come in time, silence ends them, what is sent ahead
@@ -14,7 +14,7 @@ import { Writable, type Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import type { Exchange, HeaderList } from '../../context.ts'
 import { ConnectionExchange, type Connection, type ExchangeHandlers } from '../connection.ts'
-import { LIVE_EVENTS_PATH } from '../../store/live/live-streams.ts'
+import { isReviewEvents } from '../../store/live/watching.ts'
 import { readsByItself } from '../raw-socket.ts'
 import { HEADERS_MS, IDLE_MS } from '../timeouts.ts'
 import type { AnswerHeads } from './answer-head.ts'
@@ -101,14 +101,16 @@ export class DirectConnection {
       return void this.#socket.pause()
     }
     const head = readRequestHead(bytes)
-    if (head === undefined || !this.#isForDrop(head.host) || head.target === LIVE_EVENTS_PATH)
-      return this.#handOver(bytes)
+    if (head === undefined) return this.#handOver(bytes)
+    const isForDrop = this.#isForDrop(head.host)
+    if (!isForDrop && !(head.method === 'GET' && isReviewEvents(head.target))) return this.#handOver(bytes)
     if (!this.#hasAsked) this.#socket.setTimeout(IDLE_MS)
     this.#hasAsked = true
     this.#isBusy = true
     this.#isLast = head.isLast
     // The very text of the request before, which all look-ups know already.
-    this.#context.onExchange(new DirectExchange(head, this.#host, this, this.#context.onAnswer))
+    const authority = isForDrop ? this.#host : head.host
+    this.#context.onExchange(new DirectExchange(head, authority, this, this.#context.onAnswer))
   }
 
   #isForDrop(host: string): boolean {
@@ -166,7 +168,8 @@ export class DirectConnection {
   /** The whole answer at once. */
   write(status: number, headers: HeaderList, body: Buffer | undefined): void {
     const { lane } = this.connection
-    if (body !== undefined && !lane.hasRoomFor(body.length)) return lane.end(this.open(status, headers), body)
+    if (body !== undefined && !lane.hasRoomFor(body.length))
+      return lane.end(this.open(status, headers, body.length), body)
     const whole = body && !this.#endsAfterThis() ? this.#context.heads.whole(status, headers, body) : undefined
     if (whole !== undefined) return this.#send(whole.length, whole)
     const head = this.#headOf(status, headers)
@@ -179,10 +182,12 @@ export class DirectConnection {
     this.#socket.uncork()
   }
 
-  /** The head now, the body piece by piece. */
-  open(status: number, headers: HeaderList): PiecemealAnswer {
+  /** The head now, the body piece by piece. A body whose length nobody knows ends with its connection: it is the rest of it. */
+  open(status: number, headers: HeaderList, length: number | undefined): Writable {
+    this.#isLast ||= length === undefined
     const head = this.#headOf(status, headers)
     this.#socket.write(Buffer.concat(head))
+    if (length === undefined) return this.#socket
     this.#answer = new PiecemealAnswer(this.#socket, () => this.#written())
     return this.#answer
   }
@@ -267,9 +272,9 @@ class DirectExchange extends ConnectionExchange implements Exchange {
     this.#answered(status)
   }
 
-  stream(status: number, headers: HeaderList, source: Readable, length: number): void {
+  stream(status: number, headers: HeaderList, source: Readable, length: number | undefined): void {
     if (this.isAnswered) return void source.destroy()
-    this.connection.lane.pump(source, this.#direct.open(status, headers), length)
+    this.connection.lane.pump(source, this.#direct.open(status, headers, length), length)
     this.#answered(status)
   }
 

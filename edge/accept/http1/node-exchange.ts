@@ -68,7 +68,7 @@ export class NodeExchange extends ConnectionExchange implements FullExchange {
     this.connection.lane.end(response, body)
   }
 
-  stream(status: number, headers: HeaderList, source: Readable, length: number): void {
+  stream(status: number, headers: HeaderList, source: Readable, length: number | undefined): void {
     const response = this.#response
     if (response.destroyed) return void source.destroy()
     this.#stopBody()

@@ -268,7 +268,7 @@ class Http2Exchange extends ConnectionExchange implements FullExchange {
     this.#stopBody()
   }
 
-  stream(status: number, headers: HeaderList, source: Readable, length: number): void {
+  stream(status: number, headers: HeaderList, source: Readable, length: number | undefined): void {
     const stream = this.#stream
     if (stream.destroyed || stream.closed) return void source.destroy()
     this.#context.onAnswer(this, status)

@@ -8,7 +8,7 @@
  */
 import { Readable } from 'node:stream'
 import { limitKeyOfIp } from '../../../shared/http/ip.ts'
-import type { FullExchange, HeaderList } from '../../context.ts'
+import type { Exchange, HeaderList } from '../../context.ts'
 
 /** At previews of drops, for members and viewers. */
 export const LIVE_EVENTS_PATH = '/.dropway/events'
@@ -28,7 +28,7 @@ export type Opened = 'open' | 'unseen' | 'full'
 
 export interface LiveStreams {
   /** Answers with the stream, or says why not. */
-  open(exchange: FullExchange, watched: Watched): Opened
+  open(exchange: Exchange, watched: Watched): Opened
   /** These hosts have other records now; undefined: all may have. */
   changed(hosts: readonly string[] | undefined): void
   /** Something was said about the drops at these hosts. */
@@ -45,7 +45,7 @@ interface Stream {
   version: number
 }
 
-/** One worker has at most this many: each costs some 90 kB with its connection, of which Node's TLS takes most. */
+/** One worker has at most this many: each costs 56 to 81 kB with its connection, of which Node's TLS takes most. */
 const MAX_STREAMS = 20_000
 /** One network has at most this many at a worker: an office full of tabs, and a tenth of all. */
 const MAX_PER_NETWORK = 2000
@@ -126,7 +126,7 @@ export function createLiveStreams(random: () => number = Math.random): LiveStrea
       heartbeat ??= setInterval(() => {
         for (const each of all()) write(each, ': \n\n')
       }, HEARTBEAT_MS).unref()
-      exchange.relay(200, HEADERS, stream.out)
+      exchange.stream(200, HEADERS, stream.out, undefined)
       return 'open'
     },
     changed(hosts) {

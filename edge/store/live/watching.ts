@@ -8,14 +8,14 @@ import { errors } from '../../../shared/contracts/errors.ts'
 import { parseForm } from '../../../shared/http/form.ts'
 import { siteHost } from '../../../shared/http/hosts.ts'
 import type { ReviewPass } from '../../../shared/secrets/review-pass.ts'
-import type { Drop, Exchange, FullExchange, HeaderList, ServedSite } from '../../context.ts'
+import type { Drop, Exchange, HeaderList, ServedSite } from '../../context.ts'
 import type { Framing } from '../../gate/review.ts'
 import type { Routes } from '../routes.ts'
 import { LIVE_EVENTS_PATH, type LiveStreams, type Opened, type Watched } from './live-streams.ts'
 
 export interface Watching {
   /** True when the request is one for events of the review page, and is answered or will be. */
-  atService(exchange: FullExchange): boolean
+  atService(exchange: Exchange): boolean
   /** True when the request is one for events of a preview by who was let in. */
   atDrop(exchange: Exchange, drop: Drop): boolean
 }
@@ -30,6 +30,11 @@ interface WatchingDependencies {
 }
 
 const EVENTS = /^\/review\/([a-z0-9-]{1,63})\/events(?:\?(.*))?$/
+
+/** At the service's own host, the edge answers a GET of this target and no other. */
+export function isReviewEvents(target: string): boolean {
+  return EVENTS.test(target)
+}
 
 export function createWatching(deps: WatchingDependencies): Watching {
   const { routes, framing, streams, sitesDomain } = deps
@@ -52,7 +57,7 @@ export function createWatching(deps: WatchingDependencies): Watching {
     }
   }
 
-  async function openAtService(exchange: FullExchange, slug: string, query: URLSearchParams): Promise<void> {
+  async function openAtService(exchange: Exchange, slug: string, query: URLSearchParams): Promise<void> {
     const host = siteHost(slug, sitesDomain)
     const route = siteAt(host)
     const given = query.get('pass') ?? ''
@@ -73,11 +78,11 @@ export function createWatching(deps: WatchingDependencies): Watching {
     atDrop(exchange, drop) {
       const mayHear = drop.viewer !== undefined || drop.isMember === true
       const { previewName: name, route } = drop
-      if (name === undefined || !mayHear || exchange.full === undefined) return false
-      if (exchange.target !== LIVE_EVENTS_PATH) return false
+      if (name === undefined || !mayHear) return false
+      if (exchange.method !== 'GET' || exchange.target !== LIVE_EVENTS_PATH) return false
       const { host } = route
       const version = (): number | undefined => siteAt(host)?.names?.find(([own]) => own === name)?.[1]
-      const opened = streams.open(exchange.full, { host, isReview: false, version })
+      const opened = streams.open(exchange, { host, isReview: false, version })
       if (opened === 'full') refuse(exchange, opened)
       return opened !== 'unseen'
     },
