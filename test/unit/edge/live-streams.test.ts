@@ -1,7 +1,7 @@
 /** The streams of a worker: told once for each version, resumed, ended with the right to see the drop. */
 import type { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import type { FullExchange } from '../../../edge/context.ts'
+import type { Exchange } from '../../../edge/context.ts'
 import { createLiveStreams } from '../../../edge/store/live/live-streams.ts'
 
 function tab(lastEventId?: string, ip = '192.0.2.1') {
@@ -11,12 +11,12 @@ function tab(lastEventId?: string, ip = '192.0.2.1') {
   const exchange = {
     ip,
     header: (name: string) => (name === 'last-event-id' ? lastEventId : undefined),
-    relay(_status: number, _headers: readonly string[], stream: Readable) {
+    stream(_status: number, _headers: readonly string[], stream: Readable) {
       source = stream
       stream.on('data', (piece: Buffer) => (text += String(piece)))
       stream.on('end', () => (isOver = true))
     },
-  } as unknown as FullExchange
+  } as unknown as Exchange
   return { exchange, leave: () => source?.destroy(), text: () => text, isOver: () => isOver }
 }
 const moment = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
