@@ -6,7 +6,8 @@
  *   body that hardly arrives ─▶ 408                 no answer for seconds, and control does not say that it lives ─▶ 504
  */
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
+import { Socket } from 'node:net'
+import { Readable, type Duplex } from 'node:stream'
 import httpProxy from 'http-proxy'
 import { limitKeyOfIp } from '../../shared/http/ip.ts'
 import { PROXY_HEADERS, RELAYED_HEADER } from '../../shared/http/relayed.ts'
@@ -68,6 +69,10 @@ const AVOID_MS = 1000
 const AVOID_FROZEN_MS = 10_000
 /** For a control to say that it takes requests. */
 const READY_MS = 1000
+/** How long a connection is kept that writes; a control says for a second that it is about to stop. */
+const RECENT_MS = 500
+/** A body that is sent with its head, as a page and most calls of the API are. */
+const SHORT_BODY_BYTES = 65_536
 const MAX_ATTEMPTS = 3
 /** What Node writes into a request line; HTTP/2 lets more arrive. */
 const FORWARDABLE = /^(?:\/[\x21-\x7e\x80-\xff]*|\*)$/
@@ -124,13 +129,28 @@ export function createProxy(dependencies: ProxyDependencies): Proxy {
   return new ControlProxy(dependencies)
 }
 
+/**
+ * Keeps connections for a moment only. A control closes none that was just in use, and one that is told to stop says so
+ * for longer before it closes any (`control-health.ts`).
+ */
+class RecentConnections extends http.Agent {
+  override keepSocketAlive(socket: Duplex): void {
+    // Whether it is kept, which the types do not tell.
+    const isKept = super.keepSocketAlive(socket)
+    if (socket instanceof Socket) socket.setTimeout(RECENT_MS)
+    return isKept
+  }
+}
+
 class ControlProxy implements Proxy {
   readonly #controlUrls: ProxyDependencies['controlUrls']
   readonly #publicHost: string
   readonly #traceparent: ProxyDependencies['traceparent']
   // How many there may be is the business of the shares.
   readonly #pooled = new http.Agent({ keepAlive: true, scheduling: 'lifo' })
-  // A kept connection may end just as a request goes out on it. Reading can be tried again; writing must not be.
+  // A kept connection may end just as a request goes out on it. Reading can be tried again; writing must not be, so that
+  // it takes one that was in use a moment ago, or a new one. What is long has a new one, which ends with a refusal.
+  readonly #recent = new RecentConnections({ keepAlive: true, scheduling: 'lifo' })
   readonly #fresh = new http.Agent({ keepAlive: false })
   // With `toProxy` the target goes out as it came: http-proxy would read `//a@b/c` as the path /c of another host, and
   // throw at `//a@[/`.
@@ -182,6 +202,7 @@ class ControlProxy implements Proxy {
 
   close(): void {
     this.#pooled.destroy()
+    this.#recent.destroy()
     this.#fresh.destroy()
     this.#health.close()
   }
@@ -197,7 +218,6 @@ class ControlProxy implements Proxy {
 
   #attempt(forwarding: Forwarding, control: string): void {
     const { exchange, request, response, body } = forwarding
-    const isReading = READING.has(exchange.method)
     forwarding.control = control
     forwarding.outgoing = undefined
     forwarding.ending = undefined
@@ -206,7 +226,7 @@ class ControlProxy implements Proxy {
     this.#scheduleCheck(forwarding)
     const options = {
       target: control,
-      agent: isReading ? this.#pooled : this.#fresh,
+      agent: this.#agentFor(exchange.method, request),
       buffer: body ?? Readable.from([]),
     }
     try {
@@ -215,6 +235,11 @@ class ControlProxy implements Proxy {
       clearTimeout(forwarding.check)
       forwarding.onFailure(asFailure(error as NodeJS.ErrnoException))
     }
+  }
+
+  #agentFor(method: string, { headers }: IncomingMessage): http.Agent {
+    if (READING.has(method)) return this.#pooled
+    return Number(headers['content-length']) <= SHORT_BODY_BYTES ? this.#recent : this.#fresh
   }
 
   #onError(forwarding: Forwarding, error: NodeJS.ErrnoException): void {

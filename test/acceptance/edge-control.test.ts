@@ -29,7 +29,8 @@ async function startControl(): Promise<Control> {
     if (request.url === '/large') return void response.end(LARGE)
     if (request.url === '/who') return void response.end(String(request.headers['x-forwarded-for']))
     request.resume()
-    request.once('end', () => response.end('answered'))
+    const isAsked = request.url === '/connection'
+    request.once('end', () => response.end(isAsked ? String(request.socket.remotePort) : 'answered'))
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -105,6 +106,20 @@ test.each(['//a@[/', '//a@b/c', '/%', '/\\', '/[', '//[::1', '/x?y#z', '/\u00ff'
     expect(fixture.edge.output()).not.toContain('a worker died')
   },
 )
+
+test('short calls that write share connections that were in use a moment ago; long ones have one each', async () => {
+  const connectionsOf = async (bytes: number): Promise<number> => {
+    const used = new Set<string>()
+    for (let call = 0; call < 12; call++) {
+      const headers = { 'content-length': String(bytes) }
+      const { text } = await fixture.h2(HOST, '/connection', { method: 'POST', headers, body: 'x'.repeat(bytes) })
+      used.add(text)
+    }
+    return used.size
+  }
+  expect(await connectionsOf(65_536)).toBeLessThan(12)
+  expect(await connectionsOf(65_537)).toBe(12)
+})
 
 test.each([
   ['unanswered', 'GET', '/never'],
