@@ -114,8 +114,7 @@ export function createPropagation(deps: PropagationDependencies): Routing {
   let running = false
   let loop: Promise<void> = Promise.resolve()
 
-  // What one run publishes is news of everyone: it does not end with the call that happened to start it.
-  const flush = coalesced(() => runAs(undefined, () => publisher.flush(edgeHistories)))
+  const { flush, isDue } = createFlush(timers, () => publisher.flush(edgeHistories))
 
   async function lookAtEdges(): Promise<void> {
     const edges = await liveEdges(redis)
@@ -145,7 +144,8 @@ export function createPropagation(deps: PropagationDependencies): Routing {
     while (running) {
       try {
         await lookAtEdges()
-        await flush()
+        // While others publish, they carry what waits.
+        if (isDue()) await flush()
         await decideUnknown()
         if (failing) log.info('publication to Redis works again')
         failing = false
@@ -213,6 +213,24 @@ export function createPropagation(deps: PropagationDependencies): Routing {
       await Promise.race([loop, timers.sleep(2 * HEAL_INTERVAL_MS)])
     },
   }
+}
+
+/** `isDue`: no flush that succeeded has begun for a while, so that something may wait that no caller carries. */
+function createFlush(
+  timers: Timers,
+  publish: () => Promise<Position>,
+): { flush: () => Promise<Position>; isDue: () => boolean } {
+  let flushedAt = -Infinity
+  // What one run publishes is news of everyone: it does not end with the call that happened to start it.
+  const flush = coalesced(() =>
+    runAs(undefined, async () => {
+      const startedAt = timers.now()
+      const flushed = await publish()
+      flushedAt = startedAt
+      return flushed
+    }),
+  )
+  return { flush, isDue: () => timers.now() - flushedAt >= HEAL_INTERVAL_MS }
 }
 
 /** What was committed before the database was set back may be gone with it. A first history loses nothing. */
