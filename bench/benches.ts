@@ -148,6 +148,18 @@ export const benches = {
     uses: [],
     hasResults: true,
   },
+  growth: {
+    asks: 'Whether memory comes back after many publishes and unlocked visits',
+    lasts: '4 minutes',
+    options: {
+      publishes: { ...count(10_000, 1_000_000, 10), about: 'pages that are published without an account' },
+      unlocks: { ...count(1000, 100_000, 10), about: 'visits that open a drop with its password' },
+    },
+    quick: ['--publishes', '100', '--unlocks', '10'],
+    needs: [],
+    uses: [],
+    hasResults: true,
+  },
   search: {
     asks: 'Search over 10,000 drops of one organisation, beside as many of another',
     lasts: '1 minute',

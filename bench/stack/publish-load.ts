@@ -118,7 +118,8 @@ async function publishFor(
 
 const BOUNDARY = 'dropway-bench-page'
 
-async function publishPage(agent: https.Agent, port: number, host: string, name: string, to?: Destination) {
+/** One page without an account, or a version of a drop; says what was answered when all edges did not acknowledge it. */
+export async function publishPage(agent: https.Agent, port: number, host: string, name: string, to?: Destination) {
   const html = `<!doctype html><title>Page ${name}</title><p>Small, ${process.hrtime.bigint()}.`
   const body = `--${BOUNDARY}\r\ncontent-disposition: form-data; name="file"; filename="index.html"\r\ncontent-type: text/html\r\n\r\n${html}\r\n--${BOUNDARY}--\r\n`
   const request = https.request({
