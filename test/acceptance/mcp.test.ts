@@ -86,6 +86,15 @@ describe.each<Era>(['legacy', 'modern'])('a client of the %s era', (era) => {
       'service_settings',
     ])
     expect(client.getInstructions()).toContain('service_publish')
+    // Clients with room for pages show a publish as a card; what it looks like, a browser says.
+    const shown = tools.filter(({ _meta }) => _meta !== undefined)
+    expect(shown.map(({ name }) => name)).toContain('service_publish')
+    const [uri] = new Set(shown.map(({ _meta }) => (_meta!['ui'] as { resourceUri: string }).resourceUri))
+    const [card] = (await client.readResource({ uri: uri! })).contents
+    expect(card).toMatchObject({
+      mimeType: 'text/html;profile=mcp-app',
+      text: expect.stringMatching(/^<!doctype html>/),
+    })
   })
 
   test('publishes, updates, reads, lists, promotes and deletes; visitors see each step at once', async () => {

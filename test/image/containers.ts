@@ -66,6 +66,11 @@ export function openImage(name: string): Image {
   }
 }
 
+/** Builds what a working tree is, or what a commit was; layers that are the same are not built again. */
+export function buildImage(name: string, folder: string): void {
+  execFileSync('sh', ['.docker/build.sh', name], { cwd: folder, stdio: 'ignore', maxBuffer: 64 << 20 })
+}
+
 /** A folder for a volume. A new one takes owner and mode of the directory that it covers, as engines do it. */
 export function createVolume(image: Image, covered: string): string {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'dropway-volume-'))
@@ -93,6 +98,8 @@ export interface ContainerOptions {
 }
 
 export interface Container {
+  /** The process of this machine that everything in it stands below. */
+  readonly pid: number
   output(): string
   /** Undefined while it runs. */
   exitCode(): number | null
@@ -244,6 +251,7 @@ function containerOf(child: ChildProcess, { image, environment = {} }: Container
     return outer === undefined ? undefined : childOf(outer)
   }
   return {
+    pid: child.pid!,
     output: () => said,
     exitCode: () => child.exitCode,
     execute(command) {

@@ -12,7 +12,15 @@ import { request, type Answer } from '../support/client.ts'
 import { readCompose } from '../support/compose.ts'
 import { until } from '../support/processes.ts'
 import { freePorts } from '../support/stack.ts'
-import { createNetwork, createVolume, openImage, type Container, type Image, type Network } from './containers.ts'
+import {
+  buildImage,
+  createNetwork,
+  createVolume,
+  openImage,
+  type Container,
+  type Image,
+  type Network,
+} from './containers.ts'
 
 const ROOT = path.join(import.meta.dirname, '../../')
 const MEGABYTE = 1e6
@@ -26,11 +34,6 @@ async function networkOf(names: readonly string[]): Promise<Network> {
   const network = await createNetwork(names)
   onTestFinished(() => network.close())
   return network
-}
-
-/** Builds what this working tree is, or what a commit was; layers that are the same are not built again. */
-function build(name: string, folder: string): void {
-  execFileSync('sh', ['.docker/build.sh', name], { cwd: folder, stdio: 'ignore', maxBuffer: 64 << 20 })
 }
 
 function open(name: string): Image {
@@ -51,13 +54,13 @@ function beforeName(): string {
   execFileSync('sh', ['-c', `git archive "${revision}" | tar -x -C "${folder}"`], { cwd: ROOT })
   if (!existsSync(path.join(folder, 'Containerfile')))
     execFileSync('cp', ['-r', 'Containerfile', '.docker', '.dockerignore', folder], { cwd: ROOT })
-  build(name, folder)
+  buildImage(name, folder)
   hasBefore = true
   return name
 }
 
 beforeAll(() => {
-  build('dropway', ROOT)
+  buildImage('dropway', ROOT)
   whole = open('dropway:latest')
   roles = open('dropway:roles')
 }, 1_800_000)

@@ -2,11 +2,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { allRoutes } from '../../control/composition/routes.ts'
 import { createDashboard } from '../../control/doors/dashboard/dashboard.ts'
 import type { Actor } from '../../control/ground/actor.ts'
 import type { Route } from '../../control/ground/http/route.ts'
+import { installTerms, termsOf } from '../../control/ground/terms/plans.ts'
 import { PASSWORD } from '../support/accounts.ts'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'
 import { startServer } from '../support/http-server.ts'
@@ -81,7 +82,8 @@ async function open(url: string, route: Route, params: Record<string, string>, c
 const foreign = (seen: readonly Seen[]): string[] =>
   seen.flatMap(({ what, text }) => [...text.matchAll(/.{0,40}Dropway.{0,40}/g)].map(([around]) => `${what}: ${around}`))
 
-test('no page, answer or document says another name than the service’s own', async () => {
+/** Every page to strangers and to members, and what every form answers to nonsense. */
+async function walk(): Promise<Seen[]> {
   const { url } = await startServer([...routes])
   const { site } = await instance.publishPage(owner, 'Theirs')
   const params = { id: site.id, slug: site.slug, name: 'cv', org: owner.orgId, number: '1' }
@@ -91,6 +93,11 @@ test('no page, answer or document says another name than the service’s own', a
   const seen: Seen[] = []
   for (const route of pages) for (const who of ['', cookie]) seen.push(await open(url, route, params, who))
   for (const route of asked.filter(({ method }) => method === 'POST')) seen.push(await open(url, route, params, ''))
+  return seen
+}
+
+test('no page, answer or document says another name than the service’s own', async () => {
+  const seen = await walk()
   // The licence's note is the one place.
   const imprint = foreign(seen.filter(({ what }) => what === 'GET /imprint'))
   expect(new Set(imprint)).toEqual(new Set(imprint.filter((line) => line.includes('runs on Dropway'))))
@@ -106,4 +113,20 @@ test('no page, answer or document says another name than the service’s own', a
   for (const { what, text } of inFrame) expect(text, what).toContain('https://acme.test/rules')
   expect(inFrame.length).toBeGreaterThan(30)
   expect(seen.filter(({ status }) => status === 500).map(({ what, status }) => `${what} ${status}`)).toEqual([])
+})
+
+/** What only those say who sell: prices, and ways to another plan. */
+const SALES = /.{0,40}(?:upgrad|pricing|#plans|Plan and usage|(?:€|\$)[\d ]+\d a month|free plan|paid plan).{0,40}/gi
+
+test('where there is one plan without prices, no page sells another or says so', async () => {
+  const sold = await walk()
+  expect(sold.flatMap(({ text }) => [...text.matchAll(SALES)]).length).toBeGreaterThan(20)
+  installTerms(termsOf('single'))
+  onTestFinished(() => installTerms(termsOf('table')))
+  routes = allRoutes(instance.services, createDashboard(instance.services))
+  const seen = await walk()
+  expect(seen.flatMap(({ what, text }) => [...text.matchAll(SALES)].map(([around]) => `${what}: ${around}`))).toEqual(
+    [],
+  )
+  expect(seen.filter(({ status }) => status === 500)).toEqual([])
 })

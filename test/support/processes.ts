@@ -82,6 +82,11 @@ export function residentMb(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(status)![1]) / 1000
 }
 
+/** What a process takes of memory, where pages that several share count in parts. */
+export function proportionalMb(pid: number): number {
+  return Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0) / 1000
+}
+
 /** What a process shares with no other: what would be free without it. */
 export function privateMb(pid: number): number {
   const parts = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8').matchAll(/^Private_\w+:\s+(\d+)/gm)

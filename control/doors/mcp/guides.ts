@@ -26,7 +26,7 @@ export const TOOL_GUIDES: readonly Guide[] = [
     title: 'Custom domains with service_domain',
     text: `# Custom domains
 
-1. \`service_domain\` with \`action: "add"\` takes the name for a drop (paid plans) and answers with the DNS records to set, in the words of the domain doctor.
+1. \`service_domain\` with \`action: "add"\` takes the name for a drop, where the plan allows it, and answers with the DNS records to set, in the words of the domain doctor.
 2. The person sets exactly these records at the DNS provider.
 3. \`action: "check"\` looks again and says what is still wrong, or that the certificate is on its way. States: awaiting_dns, issuing, active, failing, blocked.
 4. \`action: "remove"\` gives the name back; the drop's own address keeps working.

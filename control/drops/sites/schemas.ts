@@ -272,7 +272,7 @@ export const patchSiteSchema = z.strictObject({
 export type SitePatch = z.infer<typeof patchSiteSchema>
 
 export const chooseSchema = z.strictObject({
-  site_ids: described(z.array(z.string()), 'At most as many as the free plan has.', ['st_4f9kq2m7x1']),
+  site_ids: described(z.array(z.string()), 'At most as many as stay live when the plan ends.', ['st_4f9kq2m7x1']),
 })
 
 export const message = described(
@@ -428,9 +428,12 @@ const used = (description: string, example: { used: number; limit: number }) =>
 
 export const usageSchema = z.object({
   plan: described(z.string(), 'The plan of the organisation.', 'plus'),
-  drops: used('Active drops; on the free plan those of all free organisations of the owner.', { used: 4, limit: 25 }),
+  drops: used('Active drops; where a plan is one per person, those of all organisations that share it.', {
+    used: 4,
+    limit: 25,
+  }),
   storage_bytes: used(
-    'What all kept versions store, and uploads under way; on the free plan in all free organisations of the owner.',
+    'What all kept versions store, and uploads under way; where a plan is one per person, in all organisations that share it.',
     {
       used: 1_240_000,
       limit: 2_000_000_000,

@@ -6,6 +6,7 @@ import { MIN_PASSWORD_CHARS } from '../../../people/accounts/rules.ts'
 import type { SessionEntry } from '../../../people/accounts/contract.ts'
 import type { AuditPage } from '../../../people/audit/audit.ts'
 import type { Bill } from '../../../ground/mail/letters/templates.ts'
+import { sellsPlans } from '../../../ground/terms/plans.ts'
 import type { OAuth } from '../../oauth/oauth.ts'
 import { csrfField, type AccountViewer, type Page, type Viewer } from '../frame/layout.ts'
 import { deedInWords, whoInWords, type DropNames } from './audit-words.ts'
@@ -29,12 +30,17 @@ const SECTIONS = {
 
 export type AccountSection = keyof typeof SECTIONS
 
+/** Where there is one plan for all, nobody looks for theirs. */
+function labelOf(section: AccountSection): string {
+  return section === '/plan' && !sellsPlans() ? 'Usage' : SECTIONS[section]
+}
+
 export function accountPage(
   section: AccountSection,
   body: Content,
   options: Pick<Page, 'flash' | 'scripts' | 'status'> = {},
 ): Page {
-  const title = SECTIONS[section]
+  const title = labelOf(section)
   return {
     title: `${title} · Account`,
     section: 'account',
@@ -43,10 +49,10 @@ export function accountPage(
       <div class="aside">
         <nav aria-label="Account">
           <ul class="side">
-            ${Object.entries(SECTIONS).map(
-              ([path, label]) => html`
+            ${(Object.keys(SECTIONS) as AccountSection[]).map(
+              (path) => html`
                 <li>
-                  <a href="/account${path}"${path === section ? html` aria-current="page"` : ''}>${label}</a>
+                  <a href="/account${path}"${path === section ? html` aria-current="page"` : ''}>${labelOf(path)}</a>
                 </li>
               `,
             )}

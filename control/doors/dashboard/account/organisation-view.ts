@@ -2,7 +2,7 @@
 import { MAX_NAME_CHARS } from '../../../../shared/contracts/limits.ts'
 import { may } from '../../../ground/actor.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
-import { plans } from '../../../ground/terms/plans.ts'
+import { plans, sellsPlans } from '../../../ground/terms/plans.ts'
 import type { Bill } from '../../../ground/mail/letters/templates.ts'
 import type { Organisations } from '../../../people/organisations/organisations.ts'
 import { csrfField, type Viewer } from '../frame/layout.ts'
@@ -115,7 +115,9 @@ function factorCard(viewer: Viewer, current: Membership): Html {
 
 function createCard(viewer: Viewer): Html {
   const form = formAt(viewer, '/account/organisation/create')
-  const hint = 'With drops, members and a plan of its own. On the free plan it shares the room of your other free ones.'
+  const hint = sellsPlans()
+    ? 'With drops, members and a plan of its own. On the free plan it shares the room of your other free ones.'
+    : 'With drops and members of its own.'
   const field = form.text({ name: 'name', id: 'create', label: 'Name', hint, ...NAME_FIELD })
   return card(form, 'New organisation', field, 'Create')
 }

@@ -28,7 +28,7 @@ export function factsOf(config: DashboardServices['config']): Facts {
     personal_data_kept: durationInWords(config.personalDataKeptMs),
     session_lifetime: durationInWords(SESSION_LIFETIME_MS),
     session_idle: durationInWords(SESSION_IDLE_MS),
-    ...factsOfPlans(),
+    ...factsOfPlans(config),
   }
 }
 
@@ -37,16 +37,41 @@ const PAYMENT_TERMS =
   'You can cancel at any time; the plan lasts until the end of what was paid.'
 
 /** Where nothing is sold, no text speaks of prices or of a better plan. */
-function factsOfPlans(): Facts {
+function factsOfPlans(config: DashboardServices['config']): Facts {
   const { uploadBytes } = plans[firstPlan()]
   const cap = isUnlimited(uploadBytes) ? 'as much as there is room for' : bytesInWords(uploadBytes)
+  if (!sellsPlans())
+    return {
+      upload_cap: `an account takes ${cap} at once`,
+      payment_terms: 'Nothing is paid for here.',
+      where_plans_are: 'What your account may use is under *Account → Usage*.',
+      lifetimes: '| an account | live until you delete them |',
+      clocks: 'Drops of an account live until they are deleted.',
+      limits: '- Going over a limit never deletes what is live.',
+      visitors_can: 'Visitors can',
+      owners_can: 'You can',
+      drop_answers: 'A drop answers',
+    }
+  const idle = durationInWords(config.freeIdleLifetimeMs)
   return {
-    upload_cap: sellsPlans()
-      ? `a free account takes ${cap} at once; [paid plans](/#plans) take more`
-      : `an account takes ${cap} at once`,
-    payment_terms: sellsPlans() ? PAYMENT_TERMS : 'Nothing is paid for here.',
-    where_plans_are: sellsPlans()
-      ? 'What each plan allows is [on the front page](/#plans).'
-      : 'What your account may use is under *Account → Plan and usage*.',
+    upload_cap: `a free account takes ${cap} at once; [paid plans](/#plans) take more`,
+    payment_terms: PAYMENT_TERMS,
+    where_plans_are: 'What each plan allows is [on the front page](/#plans).',
+    lifetimes: [
+      `| a free account | live as long as you sign in or publish once in ${idle} |`,
+      '| a paid plan | live until you delete them |',
+    ].join('\n'),
+    clocks:
+      `Drops of a free account live as long as its owner signs in, or someone publishes to them, once in ${idle}; ` +
+      `a mail comes before they expire, and for ${durationInWords(config.recoveryWindowMs)} after that signing in ` +
+      'brings them back. Paid drops have no such clock.',
+    limits: [
+      '- The free plan is one per person: all free organisations that you own share its drops and its storage.',
+      '- Going over a limit of your plan never deletes what is live. When a paid plan ends, drops beyond the free plan ' +
+        'are paused, not deleted.',
+    ].join('\n'),
+    visitors_can: 'On paid plans visitors can',
+    owners_can: 'Paid plans can',
+    drop_answers: 'With a paid plan a drop answers',
   }
 }
