@@ -23,6 +23,9 @@ const PAGE = (price: string) =>
   `<!doctype html><html lang="en"><title>Tickets</title><link rel="stylesheet" href="/style.css"><h1>Tickets</h1>
   <p>Open on every day but Monday.</p><p id="price">A ticket costs ${price} a person.</p><p>Children come in free.</p>`
 
+/** So long that a reader has scrolled. */
+const LONG = '<div style="height:3000px"></div>'
+
 interface Drop {
   readonly id: string
   readonly slug: string
@@ -70,11 +73,11 @@ const select = (frame: FrameLocator) =>
   })
 
 test('two people and an assistant: pointed at, mended, seen at once', async () => {
-  const drop = await newDrop(PAGE('from 10 euros'), { access_mode: 'viewers' })
+  const drop = await newDrop(PAGE('from 10 euros') + LONG, { access_mode: 'viewers' })
   const [ada, bob] = [await newPerson(), await newPerson()]
   const frame = await comeIn(ada, drop, 'Ada')
   await frame.getByRole('heading', { name: 'Tickets' }).waitFor()
-  await comeIn(bob, drop, 'Bob')
+  const besides = await comeIn(bob, drop, 'Bob')
   await select(frame)
   await expect.poll(() => ada.locator('[data-quoted]').textContent()).toBe('from 10 euros')
   await ada.getByLabel('What should be different?').fill('This price is **old**. <b>Really</b>')
@@ -84,6 +87,15 @@ test('two people and an assistant: pointed at, mended, seen at once', async () =
   expect(await thread.locator('.said').innerHTML()).toContain('<strong>old</strong>. &lt;b&gt;')
   expect(await seriousViolations(ada)).toEqual([])
 
+  // Bob is in the middle of a sentence, and of the page.
+  await bob.getByLabel('What should be different?').fill('And the children')
+  const place = besides.locator('html')
+  await bob.evaluate(() =>
+    addEventListener('message', ({ data }) => void (data?.y === 700 && (document.title = 'scrolled'))),
+  )
+  await place.evaluate(() => scrollTo(0, 700))
+  await expect.poll(() => bob.title()).toBe('scrolled')
+
   const client = await connectWithToken(stack, owner.token, 'modern')
   const listed = await client.callTool({ name: 'service_threads', arguments: { id: drop.slug } })
   const { threads } = listed.structuredContent as { threads: { thread: string; quote: string }[] }
@@ -92,7 +104,7 @@ test('two people and an assistant: pointed at, mended, seen at once', async () =
     name: 'service_publish',
     arguments: {
       slug: drop.slug,
-      content: PAGE('from 12 euros'),
+      content: PAGE('from 12 euros') + LONG,
       format: 'html',
       resolves: threads.map((each) => each.thread),
     },
@@ -103,6 +115,8 @@ test('two people and an assistant: pointed at, mended, seen at once', async () =
     await person.frameLocator('.review-frame').getByText('from 12 euros').waitFor()
     await expect.poll(() => person.locator('[data-number]').textContent()).toBe('2')
   }
+  await expect.poll(() => place.evaluate(() => scrollY)).toBe(700)
+  expect(await bob.getByLabel('What should be different?').inputValue()).toBe('And the children')
   await ada.getByRole('link', { name: 'Resolved' }).click()
   await ada.getByText('resolved in version 2').waitFor()
 })

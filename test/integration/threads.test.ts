@@ -175,6 +175,32 @@ test('a person changes what they wrote and what they opened so often in an hour,
   expect(await edit('An hour later.')).toMatchObject({ body: 'An hour later.' })
 })
 
+test('the log says who opened, ended, reopened and took away what, by ids and without a word of it', async () => {
+  const { owner, siteId, member, guest } = await newTalk()
+  const { review, viewerSharing } = world.services
+  const link = await viewerSharing.addLink(owner, siteId, { role: 'comment' })
+  const ada = guest(link.id)
+  const [first, second] = [await say(ada, 'Secret one.'), await say(ada, 'Secret two.')]
+  await review.change(member, first.id, { state: 'resolved' })
+  await review.change(ada, first.id, { state: 'open' })
+  await review.remove(member, second.messages[0]!.id)
+  await viewerSharing.removeLink(owner, siteId, link.id, 'remove')
+  const entries = await world.sql<{ action: string; actor: string; detail: object }[]>`
+    select action, actor, detail from audit_log where subject = ${siteId} and action like 'thread.%' order by id`
+  const byGuest = `guest ${link.id}`
+  expect(entries.map(({ action, actor }) => `${action} ${actor}`)).toEqual([
+    `thread.opened ${byGuest}`,
+    `thread.opened ${byGuest}`,
+    `thread.resolved ${owner.email}`,
+    `thread.reopened ${byGuest}`,
+    `thread.message_removed ${owner.email}`,
+    `thread.comments_removed ${owner.email}`,
+  ])
+  expect(entries[4]!.detail).toMatchObject({ thread: second.id, message: second.messages[0]!.id })
+  expect(JSON.stringify(entries)).not.toContain('Secret')
+  expect(await review.list(member, { state: 'all' })).toEqual([])
+})
+
 test('the export holds what was said, by whom, and nothing that lets anyone in', async () => {
   const { owner, guest } = await newTalk()
   const anchor = {

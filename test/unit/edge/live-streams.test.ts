@@ -1,6 +1,6 @@
 /** The streams of a worker: told once for each version, resumed, ended with the right to see the drop. */
 import type { Readable } from 'node:stream'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { Exchange } from '../../../edge/context.ts'
 import { createLiveStreams } from '../../../edge/store/live/live-streams.ts'
 
@@ -54,6 +54,23 @@ test('a tab that knows the version is not told again; each comes back at a time 
   streams.end()
   await moment()
   expect(streams.size()).toBe(0)
+})
+
+test('a silent stream has a heartbeat, so that whoever is between does not take it for dead', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  try {
+    const streams = createLiveStreams(() => 0)
+    const one = tab('7')
+    streams.open(one.exchange, { host: 'a', isReview: true, version: () => 7 })
+    vi.advanceTimersByTime(45_000)
+    await moment()
+    expect(one.text()).toBe(`retry: 1000\n: resumed\n\n${': \n\n'.repeat(3)}`)
+    streams.end()
+    await moment()
+    expect(vi.getTimerCount()).toBe(0)
+  } finally {
+    vi.useRealTimers()
+  }
 })
 
 test('who may not see the drop gets no stream', () => {
