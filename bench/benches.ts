@@ -160,6 +160,17 @@ export const benches = {
     uses: [],
     hasResults: true,
   },
+  compression: {
+    asks: 'What visitors get uncompressed in the first minute after 100 MB were published',
+    lasts: '2 minutes',
+    options: {
+      seconds: { ...count(60, 600), about: 'how long after the publish everything is asked for again and again' },
+    },
+    quick: ['--seconds', '3'],
+    needs: [],
+    uses: [],
+    hasResults: true,
+  },
   search: {
     asks: 'Search over 10,000 drops of one organisation, beside as many of another',
     lasts: '1 minute',
@@ -222,5 +233,7 @@ export const IN_ORDER = [
   'publish',
   'mixed',
   'streams',
+  'growth',
+  'compression',
   'search',
 ] as const satisfies readonly BenchName[]

@@ -23,6 +23,7 @@ const runners: Runners = {
   publish: () => import('./stack/publish.ts'),
   mixed: () => import('./stack/mixed.ts'),
   streams: () => import('./stack/streams.ts'),
+  compression: () => import('./stack/compression.ts'),
   growth: () => import('./stack/growth.ts'),
   search: () => import('./stack/search.ts'),
   mcp: () => import('./stack/mcp.ts'),

@@ -353,7 +353,7 @@ async function remove(stack: OwnStack, { token }: Account, { id }: Published): P
 }
 
 /** Streams a file as multipart/form-data; nothing of it is held here. */
-async function uploadFile(options: {
+export async function uploadFile(options: {
   httpsPort: number
   ca: string
   token: string
