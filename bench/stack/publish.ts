@@ -42,8 +42,8 @@ const SMALL_PAGES = 200
 const SMALL_WARM_UPS = { pages: 1500, callers: 8 }
 const WARM_UPS = 10
 const IDLE_MS = 4000
-/** What the warm-ups left to jobs is done by then. */
-const JOBS_DONE_MS = 5000
+/** What the warm-ups left to jobs is done once a second costs control no more than this, or after so many seconds. */
+const CALM = { cpuMs: 40, seconds: 60 }
 
 /** The most that a figure of a part may be. */
 const BARS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
@@ -304,7 +304,7 @@ async function benchSmall(): Promise<object> {
         while (pages < SMALL_WARM_UPS.pages) await publish()
       }),
     )
-    await setTimeout(JOBS_DONE_MS)
+    await untilCalm(control)
     const idleFrom = cpuMs(control)
     const idle = await turnsDuring(services, () => setTimeout(IDLE_MS))
     const idleCpuMs = cpuMs(control) - idleFrom
@@ -328,6 +328,14 @@ async function benchSmall(): Promise<object> {
   } finally {
     await own.stop()
     await services.stop()
+  }
+}
+
+async function untilCalm(pid: number): Promise<void> {
+  for (let second = 0; second < CALM.seconds; second++) {
+    const before = cpuMs(pid)
+    await setTimeout(1000)
+    if (cpuMs(pid) - before <= CALM.cpuMs) return
   }
 }
 

@@ -5,7 +5,7 @@ import { openBlobStore } from '../../shared/blobs/open.ts'
 import type { BlobStore } from '../../shared/blobs/blob-store.ts'
 import type { Clock } from '../../shared/running/clock.ts'
 import type { Log } from '../../shared/running/log.ts'
-import { openBlocking } from '../../shared/redis/redis.ts'
+import { openBlocking, sendTogether } from '../../shared/redis/redis.ts'
 import { createSecrets, type Secrets } from '../../shared/secrets/secrets.ts'
 import type { ControlConfig } from '../ground/config.ts'
 import { openDatabase, type Pool } from '../ground/database/sql.ts'
@@ -46,7 +46,7 @@ export function openGround({ config, clock, log, isDatabasePooled = false }: Con
   })
   const redis = connectRedis(config.redisUrl, log)
   // What is asked before it is connected waits.
-  const publisherRedis = openBlocking(redis, REDIS_TIMEOUT_MS)
+  const publisherRedis = sendTogether(openBlocking(redis, REDIS_TIMEOUT_MS))
   publisherRedis.on('error', () => {})
   const secrets = createSecrets(config.secretKey)
   const sink = config.smtpUrl ? createSmtpSink(config.smtpUrl) : createFileSink(path.join(config.dataDir, 'mail'))

@@ -45,6 +45,28 @@ export function openBlocking(redis: Redis, commandTimeout: number): Redis {
   return asRedis(duplicate(redis, { commandTimeout, socketTimeout: commandTimeout }))
 }
 
+/**
+ * Lets commands of one moment leave as one packet, in the order in which they were asked for: what is read behind an EXEC
+ * is on its way before the answer to that comes, and costs no turn of its own.
+ */
+export function sendTogether(redis: Redis): Redis {
+  if (redis.isCluster) return redis
+  const send = redis.sendCommand
+  return Object.assign(redis, {
+    sendCommand(...asked: Parameters<Redis['sendCommand']>): unknown {
+      holdForAMoment(redis.stream)
+      return send.apply(redis, asked)
+    },
+  })
+}
+
+/** Before the first connection there is none. */
+function holdForAMoment(connection: Redis['stream'] | null): void {
+  if (!connection || connection.writableCorked > 0) return
+  connection.cork()
+  process.nextTick(() => connection.uncork())
+}
+
 function duplicate(
   connection: Redis | Cluster,
   timeouts: { commandTimeout: number; socketTimeout: number },
