@@ -73,14 +73,14 @@ interface ReviewersDependencies {
   readonly sites: Pick<Sites, 'find' | 'requireOwn'>
 }
 
-export function createReviewers(deps: ReviewersDependencies): Reviewers {
-  const { sql, clock, secrets, baseUrl, authenticate, sites } = deps
+/** Who a credential is at the threads of a drop; undefined for who is no one there. */
+interface Recognition extends Pick<Reviewers, 'link'> {
+  guestOf(site: SiteFacts, token: string, ip: string): Promise<Reviewer | undefined>
+  ofCookie(site: SiteFacts, request: Request): Promise<Reviewer | undefined>
+  ofActor(site: SiteFacts, actor: Actor): Promise<Reviewer | undefined>
+}
 
-  async function visited(siteId: string): Promise<SiteFacts | undefined> {
-    const site = await sites.find(sql, siteId)
-    return site && !site.deleted_at && site.org_id !== null ? site : undefined
-  }
-
+function createReviewerRecognition({ sql, clock, secrets, baseUrl }: ReviewersDependencies): Recognition {
   async function link(siteId: string, token: string): Promise<GuestLinkRow | undefined> {
     const found = await findGuestLinkBy(sql, siteId, { token })
     return isOver(found, clock.now()) ? undefined : found
@@ -128,6 +128,18 @@ export function createReviewers(deps: ReviewersDependencies): Reviewers {
       actor.emailVerified && reach.sites === undefined ? await findViewerOf(sql, site.id, email) : undefined
     if (!viewer || !isOpenToVisitors(site, clock.now())) return undefined
     return { ...viewerAuthor(viewer, email, nameOfEmail(email)), role: viewer.role, site, actor: undefined, email, ip }
+  }
+
+  return { link, guestOf, ofCookie, ofActor }
+}
+
+export function createReviewers(deps: ReviewersDependencies): Reviewers {
+  const { sql, clock, secrets, authenticate, sites } = deps
+  const { link, guestOf, ofCookie, ofActor } = createReviewerRecognition(deps)
+
+  async function visited(siteId: string): Promise<SiteFacts | undefined> {
+    const site = await sites.find(sql, siteId)
+    return site && !site.deleted_at && site.org_id !== null ? site : undefined
   }
 
   async function require(request: Request, siteId: string, needs: Scope): Promise<Reviewer> {

@@ -7,12 +7,11 @@
  * Killed in between, the claim runs out and another courier sends the message once more, under the same id. A receiver
  * that fails or is slow holds back its own messages only: each webhook has a few under way at most.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { ListenMeta } from 'postgres'
 import { DAY_MS, SECOND_MS, type Clock } from '../../../shared/running/clock.ts'
 import type { Log } from '../../../shared/running/log.ts'
 import type { Secrets } from '../../../shared/secrets/secrets.ts'
-import { isBehindPooler, transaction, type Pool } from '../../ground/database/sql.ts'
+import { createOutboxLoop } from '../../ground/database/outbox-loop.ts'
+import { transaction, type Pool } from '../../ground/database/sql.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
 import { queueState, type QueueState } from '../../ground/watching/queue.ts'
 import { WEBHOOK_CHANNEL } from '../../ground/routing/webhook-outbox.ts'
@@ -58,9 +57,15 @@ export function createWebhookCourier(deps: CourierDependencies): WebhookCourier 
   const { sql, clock, log } = deps
   const underWay = new Map<string, number>()
   const carrying = new Set<Promise<void>>()
-  let stopping: AbortController | undefined
-  let loop: Promise<void> = Promise.resolve()
-  let wake: () => void = () => {}
+  const { start, stop, wake, isStopping } = createOutboxLoop({
+    sql,
+    log,
+    channel: WEBHOOK_CHANNEL,
+    pollMs: POLL_INTERVAL_MS,
+    name: 'messages to webhooks',
+    sendOut,
+    underWay: () => Promise.all(carrying),
+  })
 
   function begin(message: queries.DeliveryRow): void {
     underWay.set(message.webhook_id, (underWay.get(message.webhook_id) ?? 0) + 1)
@@ -80,7 +85,7 @@ export function createWebhookCourier(deps: CourierDependencies): WebhookCourier 
   /** Claims what is due, one after the other, and waits for none of it: a slow receiver holds nobody else up. */
   async function sendOut(): Promise<number> {
     for (let count = 0; ; count++) {
-      if (stopping?.signal.aborted || carrying.size >= MAX_UNDER_WAY) return count
+      if (isStopping() || carrying.size >= MAX_UNDER_WAY) return count
       const busy = [...underWay].filter(([, each]) => each >= MAX_UNDER_WAY_EACH).map(([id]) => id)
       const now = clock.now()
       const message = await queries.claimDelivery(sql, new Date(now), new Date(now + CLAIM_MS), busy)
@@ -97,49 +102,15 @@ export function createWebhookCourier(deps: CourierDependencies): WebhookCourier 
     }
   }
 
-  async function run(signal: AbortSignal): Promise<void> {
-    const listening = isBehindPooler(sql) ? undefined : listen()
-    while (!signal.aborted) {
-      const woken = new Promise<void>((resolve) => (wake = resolve))
-      await sendOut().catch((error: unknown) => log.warn({ err: error }, 'the messages to webhooks could not be read'))
-      const pause = new AbortController()
-      await Promise.race([
-        woken,
-        sleep(POLL_INTERVAL_MS, undefined, { signal: AbortSignal.any([signal, pause.signal]) }).catch(() => {}),
-      ])
-      pause.abort()
-    }
-    await Promise.all(carrying)
-    await (await listening)?.unlisten().catch(() => {})
-  }
-
-  function listen(): Promise<ListenMeta | undefined> {
-    return sql
-      .listen(WEBHOOK_CHANNEL, () => wake())
-      .catch((error: unknown) => {
-        log.warn({ err: error }, 'messages to webhooks are polled: Postgres does not tell about them')
-        return undefined
-      })
-  }
-
   return {
+    start,
+    stop,
     deliverDue,
     async queue() {
       const now = new Date(clock.now())
       return queueState(await queries.deliveryQueue(sql, now), now)
     },
     sweep: () => queries.deleteSettledDeliveries(sql, new Date(clock.now() - KEEP_SETTLED_MS)),
-    start() {
-      if (stopping) return
-      stopping = new AbortController()
-      loop = run(stopping.signal)
-    },
-    async stop() {
-      stopping?.abort()
-      wake()
-      await loop
-      stopping = undefined
-    },
   }
 }
 

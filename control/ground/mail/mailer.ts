@@ -9,12 +9,11 @@
  * The second copy has the same bytes and the same Message-ID, by which mail servers and readers know it again: a
  * duplicate is better than a loss.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { ListenMeta } from 'postgres'
 import { DAY_MS, type Clock } from '../../../shared/running/clock.ts'
 import type { Log } from '../../../shared/running/log.ts'
 import type { Secrets } from '../../../shared/secrets/secrets.ts'
-import { isBehindPooler, transaction, type Pool, type Sql } from '../database/sql.ts'
+import { createOutboxLoop } from '../database/outbox-loop.ts'
+import { transaction, type Pool, type Sql } from '../database/sql.ts'
 import { queueState, type QueueState } from '../watching/queue.ts'
 import { sealContext } from './mail.ts'
 import {
@@ -76,9 +75,14 @@ export function createMailer({
   senders = DEFAULT_SENDERS,
 }: MailerDependencies): Mailer {
   const now = (): Date => new Date(clock.now())
-  let stopping: AbortController | undefined
-  let loop: Promise<void> = Promise.resolve()
-  let wake: () => void = () => {}
+  const { start, stop, isStopping } = createOutboxLoop({
+    sql,
+    log,
+    channel: MAIL_CHANNEL,
+    pollMs: POLL_INTERVAL_MS,
+    name: 'mail',
+    sendOut: deliverDue,
+  })
 
   async function settleNext(): Promise<boolean> {
     return transaction(sql, async (tx) => {
@@ -119,49 +123,18 @@ export function createMailer({
 
   async function drain(): Promise<number> {
     let count = 0
-    while (!stopping?.signal.aborted && (await settleNext())) count++
+    while (!isStopping() && (await settleNext())) count++
     return count
   }
 
-  async function run(signal: AbortSignal): Promise<void> {
-    const listening = isBehindPooler(sql) ? undefined : listen()
-    while (!signal.aborted) {
-      const woken = new Promise<void>((resolve) => (wake = resolve))
-      await deliverDue().catch((error: unknown) => log.warn({ err: error }, 'the mail outbox could not be read'))
-      const pause = new AbortController()
-      await Promise.race([
-        woken,
-        sleep(POLL_INTERVAL_MS, undefined, { signal: AbortSignal.any([signal, pause.signal]) }).catch(() => {}),
-      ])
-      pause.abort()
-    }
-    await (await listening)?.unlisten().catch(() => {})
-  }
-
-  /** Mail that was written is sent at once, not at the next poll. */
-  function listen(): Promise<ListenMeta | undefined> {
-    return sql
-      .listen(MAIL_CHANNEL, () => wake())
-      .catch((error: unknown) => {
-        log.warn({ err: error }, 'mail is polled: Postgres does not tell about it')
-        return undefined
-      })
-  }
-
   return {
+    start,
     deliverDue,
     lateRecipients: (before) => countLateRecipients(sql, before),
     queue: async () => queueState(await mailQueue(sql, now()), now()),
     sweep: () => deleteSettledMails(sql, new Date(clock.now() - KEEP_SETTLED_MS)),
-    start() {
-      if (stopping && !stopping.signal.aborted) return
-      stopping = new AbortController()
-      loop = run(stopping.signal)
-    },
     async stop() {
-      stopping?.abort()
-      wake()
-      await loop
+      await stop()
       sink.close()
     },
   }

@@ -10,7 +10,7 @@ import { transaction, type Sql } from '../../ground/database/sql.ts'
 import { changeRoutes } from '../../ground/routing/changes.ts'
 import { ACCOUNT_PATHS } from '../../ground/mail/links.ts'
 import { findHomeOrganisation } from '../organisations/personal.ts'
-import type { Accounts } from './contract.ts'
+import type { Accounts, Circumstances, SignedIn } from './contract.ts'
 import type { PartDependencies } from './dependencies.ts'
 import { findLink, findUserByEmail, lockUser, retireLinks, setPasswordHash, useLink, type UserRow } from './queries.ts'
 import { passwordTag, requireGoodPassword } from './rules.ts'
@@ -23,48 +23,13 @@ type PasswordsDependencies = Pick<
 >
 type Passwords = Pick<Accounts, 'requestReset' | 'isLinkValid' | 'asksForCode' | 'resetPassword' | 'changePassword'>
 
-export function createPasswords({
-  sql,
-  hooks,
-  throttle,
-  links,
-  now,
-  log,
-  enqueueMail,
-  baseUrl,
-  secrets,
-  factors,
-}: PasswordsDependencies): Passwords {
+export function createPasswords(deps: PasswordsDependencies): Passwords {
+  const { sql, throttle, links, now, log, secrets, factors } = deps
+
   async function sendReset(email: string): Promise<void> {
     const user = await findUserByEmail(sql, email)
     if (!user || !(await throttle.admit('resetMailPerAccount', user.id))) return
     await transaction(sql, (tx) => links.send(tx, 'reset', { userId: user.id, email: user.email }))
-  }
-
-  const hashedAndTagged = async (email: string, password: string): Promise<{ hash: string; tag: string }> => ({
-    hash: await hashPassword(password),
-    tag: passwordTag(secrets, email, password),
-  })
-
-  /** Sets the password and ends what was begun with the old one. */
-  async function replacePassword(
-    tx: Sql,
-    user: UserRow,
-    { password, endTokensAndApps }: { password: { hash: string; tag: string }; endTokensAndApps: boolean },
-  ): Promise<void> {
-    await setPasswordHash(tx, user.id, password)
-    await endSessionsOf(tx, user.id)
-    if (endTokensAndApps) {
-      await revokeTokensOf(tx, user.id, now())
-      await hooks.endConnectedApps(tx, user.id, now())
-    }
-    await retireLinks(tx, user.id, ['reset', 'email_change'], now())
-    await enqueueMail(tx, {
-      eventKey: `password_changed:${randomSecret(12)}`,
-      to: user.email,
-      template: 'password_changed',
-      data: { resetLink: baseUrl + ACCOUNT_PATHS.reset, tokensAndAppsEnded: endTokensAndApps },
-    })
   }
 
   return {
@@ -82,47 +47,16 @@ export function createPasswords({
       return link !== undefined && factors.isEnrolled(sql, link.userId)
     },
 
-    async resetPassword({ token, password, code }, circumstances) {
-      const tokenHash = hashSecret(token)
-      const known = await findLink(sql, 'reset', tokenHash)
-      if (!known) throw errors.invalidLink()
-      requireGoodPassword(password, known.email)
-      // A mailbox is not a second factor: whoever reads the mails has to show it too. A wrong code leaves the link as it is.
-      const isAsked = (await links.isValid(sql, 'reset', token)) && (await factors.isEnrolled(sql, known.userId))
-      if (isAsked && !code) throw errors.wrongCode()
-      if (isAsked && code) await factors.takeCode(known.userId, code)
-      const replaced = await hashedAndTagged(known.email, password)
-      const { value: signedIn, changes } = await changeRoutes(sql, async (tx) => {
-        const link = await useLink(tx, 'reset', tokenHash, now())
-        const user = link && (await lockUser(tx, link.userId))
-        if (!user || user.email !== link.email) throw errors.invalidLink()
-        await replacePassword(tx, user, { password: replaced, endTokensAndApps: true })
-        await factors.endPasskeys(tx, user.id)
-        if (user.verifiedAt === null) await verify(tx, user, now(), hooks)
-        const entering = { user: { ...user, verifiedAt: user.verifiedAt ?? now() }, circumstances, at: now() }
-        const entered = await enter(tx, { ...entering, isProved: isAsked }, { hooks, enqueueMail, baseUrl })
-        const actor = { userId: user.id, email: user.email, ip: circumstances.ip }
-        await recordAudit(tx, {
-          at: now(),
-          orgId: entered.orgId,
-          actor,
-          action: 'account.password_reset',
-          subject: user.id,
-        })
-        return entered
-      })
-      await hooks.propagate(changes)
-      return signedIn
-    },
+    resetPassword: (wanted, circumstances) => resetPassword(deps, wanted, circumstances),
 
     async changePassword(actor, { currentPassword, newPassword, endTokensAndApps }, circumstances) {
       await requirePassword(sql, throttle, actor, currentPassword)
       requireGoodPassword(newPassword, actor.email)
-      const password = await hashedAndTagged(actor.email, newPassword)
+      const password = await hashedAndTagged(secrets, actor.email, newPassword)
       return transaction(sql, async (tx) => {
         const user = await lockUser(tx, actor.userId)
         if (!user) throw errors.unauthorized()
-        await replacePassword(tx, user, { password, endTokensAndApps })
+        await replacePassword(tx, deps, user, { password, endTokensAndApps })
         const { setCookie } = await beginSession(tx, actor, circumstances, now())
         await recordAudit(tx, {
           at: now(),
@@ -144,6 +78,79 @@ export function createPasswords({
   }
 }
 
+async function resetPassword(
+  deps: PasswordsDependencies,
+  { token, password, code }: Parameters<Accounts['resetPassword']>[0],
+  circumstances: Circumstances,
+): Promise<SignedIn> {
+  const { sql, hooks, links, now, enqueueMail, baseUrl, secrets, factors } = deps
+  const tokenHash = hashSecret(token)
+  const known = await findLink(sql, 'reset', tokenHash)
+  if (!known) throw errors.invalidLink()
+  requireGoodPassword(password, known.email)
+  // A mailbox is not a second factor: whoever reads the mails has to show it too. A wrong code leaves the link as it is.
+  const isAsked = (await links.isValid(sql, 'reset', token)) && (await factors.isEnrolled(sql, known.userId))
+  if (isAsked && !code) throw errors.wrongCode()
+  if (isAsked && code) await factors.takeCode(known.userId, code)
+  const replaced = await hashedAndTagged(secrets, known.email, password)
+  const { value: signedIn, changes } = await changeRoutes(sql, async (tx) => {
+    const link = await useLink(tx, 'reset', tokenHash, now())
+    const user = link && (await lockUser(tx, link.userId))
+    if (!user || user.email !== link.email) throw errors.invalidLink()
+    await replacePassword(tx, deps, user, { password: replaced, endTokensAndApps: true })
+    await factors.endPasskeys(tx, user.id)
+    if (user.verifiedAt === null) await verify(tx, user, now(), hooks)
+    const entering = { user: { ...user, verifiedAt: user.verifiedAt ?? now() }, circumstances, at: now() }
+    const entered = await enter(tx, { ...entering, isProved: isAsked }, { hooks, enqueueMail, baseUrl })
+    const actor = { userId: user.id, email: user.email, ip: circumstances.ip }
+    await recordAudit(tx, {
+      at: now(),
+      orgId: entered.orgId,
+      actor,
+      action: 'account.password_reset',
+      subject: user.id,
+    })
+    return entered
+  })
+  await hooks.propagate(changes)
+  return signedIn
+}
+
+interface HashedPassword {
+  readonly hash: string
+  readonly tag: string
+}
+
+async function hashedAndTagged(
+  secrets: PasswordsDependencies['secrets'],
+  email: string,
+  password: string,
+): Promise<HashedPassword> {
+  return { hash: await hashPassword(password), tag: passwordTag(secrets, email, password) }
+}
+
+/** Sets the password and ends what was begun with the old one. */
+async function replacePassword(
+  tx: Sql,
+  { hooks, now, enqueueMail, baseUrl }: Pick<PasswordsDependencies, 'hooks' | 'now' | 'enqueueMail' | 'baseUrl'>,
+  user: UserRow,
+  { password, endTokensAndApps }: { password: HashedPassword; endTokensAndApps: boolean },
+): Promise<void> {
+  await setPasswordHash(tx, user.id, password)
+  await endSessionsOf(tx, user.id)
+  if (endTokensAndApps) {
+    await revokeTokensOf(tx, user.id, now())
+    await hooks.endConnectedApps(tx, user.id, now())
+  }
+  await retireLinks(tx, user.id, ['reset', 'email_change'], now())
+  await enqueueMail(tx, {
+    eventKey: `password_changed:${randomSecret(12)}`,
+    to: user.email,
+    template: 'password_changed',
+    data: { resetLink: baseUrl + ACCOUNT_PATHS.reset, tokensAndAppsEnded: endTokensAndApps },
+  })
+}
+
 type EndingDependencies = Pick<PartDependencies, 'sql' | 'hooks' | 'links' | 'now' | 'secrets' | 'factors'>
 
 /** For the operator: whoever has got into an account is put out, the owner comes back by the mailbox. */
@@ -161,8 +168,7 @@ export function createAccessEnd({
       const known = await findUserByEmail(sql, email)
       if (!known) return undefined
       // No one has it: the mailbox is the way back.
-      const unknown = randomSecret()
-      const nothing = { hash: await hashPassword(unknown), tag: passwordTag(secrets, email, unknown) }
+      const nothing = await hashedAndTagged(secrets, email, randomSecret())
       return transaction(sql, async (tx) => {
         const user = await lockUser(tx, known.id)
         if (!user) return undefined

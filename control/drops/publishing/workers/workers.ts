@@ -115,95 +115,19 @@ export interface WorkersOptions {
 
 export function createPublishingWorkers(options: WorkersOptions): PublishingWorkers {
   const width = widthOfMachine()
-  const contentPool = (limits: Pick<PoolOptions, 'size' | 'share'>, workerData: ContentWorkerData): WorkerPool =>
-    createWorkerPool({
-      script: new URL('./content-worker.ts', import.meta.url),
-      workerData,
-      maxHeapMb: CONTENT_HEAP_MB,
-      maxWaiting: MAX_WAITING_JOBS,
-      maxWaitMs: MAX_WAIT_MS,
-      idleMs: IDLE_MS,
-      ...limits,
-    })
-  const { blobStore } = options
-  // One upload uses all cores; the thread above that is there for the next one.
-  const shared = { size: width + 1, share: width }
-  const content = contentPool(shared, { blobStore, priority: 'normal' })
-  // Threads of their own: a page must not wait behind what other people's archives unpack to.
-  const unpacking = contentPool(shared, { blobStore, priority: 'below normal' })
-  // Every core that is idle; what is not is left to others by the priority.
-  const background = contentPool(shared, { blobStore, priority: 'low' })
-  const markdownPool = (limits: Pick<PoolOptions, 'size' | 'maxHeapMb' | 'maxWaiting'>): WorkerPool =>
-    createWorkerPool({
-      script: new URL('./markdown-worker.ts', import.meta.url),
-      share: 1,
-      maxWaitMs: MAX_WAIT_MS,
-      idleMs: IDLE_MS,
-      ...limits,
-    })
-  const markdown = markdownPool({
-    size: MARKDOWN_THREADS,
-    maxHeapMb: MARKDOWN_HEAP_MB,
-    maxWaiting: MAX_WAITING_JOBS,
-  })
-  const largeMarkdown = markdownPool({
-    size: LARGE_MARKDOWN_THREADS,
-    maxHeapMb: LARGE_MARKDOWN_HEAP_MB,
-    maxWaiting: MAX_WAITING_LARGE_MARKDOWN,
-  })
-
-  function forUpload(owner: string, signal?: AbortSignal): UploadWorkers {
-    const run = <Result>(pool: WorkerPool, job: ContentJob, timeoutMs = CONTENT_TIMEOUT_MS): Promise<Result> =>
-      pool.run<Result>(job, { timeoutMs, owner, signal })
-    const unpack = <Result>(job: ContentJob): Promise<Result> =>
-      run<Result>(unpacking, job).catch((error: unknown) => {
-        throw contentError(error, 'The archive cannot be unpacked in the time and memory that we have for it.')
-      })
-    return {
-      width,
-      renderMarkdown: async (job) => {
-        if (job.source.length > MAX_MARKDOWN_CHARS) throw markdownTooLarge()
-        const timeoutMs = options.markdownTimeoutMs ?? markdownTimeoutMs(job)
-        const pool = isLarge(job) ? largeMarkdown : markdown
-        return pool.run<RenderedPage>(job, { timeoutMs, owner, signal }).catch((error: unknown) => {
-          throw markdownError(error, job)
-        })
-      },
-      analyse: (files) =>
-        run<AnalyseResult>(content, { kind: 'analyse', files }).catch((error: unknown) => {
-          throw contentError(error, `${nameThem(files)} cannot be read in the time and memory that we have for it.`)
-        }),
-      inspect: (archive, limits) =>
-        run<InspectResult>(unpacking, { kind: 'inspect', archive, limits }).catch((error: unknown) => {
-          throw contentError(error, 'The archive cannot be read in the time and memory that we have for it.')
-        }),
-      verify: (archive, entries) => unpack<void>({ kind: 'verify', archive, entries }),
-      extract: (archive, entries) => unpack<readonly StoredBlob[]>({ kind: 'extract', archive, entries }),
-      readRules: (files) =>
-        run<SiteRules>(content, { kind: 'rules', files }, RULES_TIMEOUT_MS).catch((error: unknown) => {
-          throw contentError(error, 'The rules in _redirects and _headers take too long to check. Use fewer of them.')
-        }),
-      report: (input) =>
-        run<LinkReport>(content, { kind: 'report', input, budgetMs: REPORT_BUDGET_MS }, REPORT_TIMEOUT_MS).catch(
-          () => CUT_REPORT,
-        ),
-    }
-  }
+  const pools = openPools(options.blobStore, width)
+  const { content, background } = pools
 
   const inBackground = (owner: string, files: readonly AnalysisRequest[]): Promise<AnalyseResult> =>
     background.run<AnalyseResult>({ kind: 'analyse', files }, { timeoutMs: REFINE_TIMEOUT_MS, owner })
 
   return {
     width,
-    forUpload,
+    forUpload: (owner, signal) => uploadWorkers(pools, { ...options, width, owner, signal }),
     compare: (owner, pairs) =>
       content
         .run<readonly TextChange[]>({ kind: 'compare', pairs }, { timeoutMs: COMPARE_TIMEOUT_MS, owner })
-        .catch((error: unknown) => {
-          if (error instanceof JobTimeout || error instanceof JobCrashed)
-            return pairs.map(({ path }) => ({ path, shown: undefined }))
-          throw error
-        }),
+        .catch(orElse<readonly TextChange[]>(pairs.map(({ path }) => ({ path, shown: undefined })))),
     place: (owner, requests) =>
       content
         .run<readonly PlaceAnswer[]>({ kind: 'place', requests }, { timeoutMs: PLACE_TIMEOUT_MS, owner })
@@ -219,20 +143,106 @@ export function createPublishingWorkers(options: WorkersOptions): PublishingWork
     words: (pages) =>
       content
         .run<readonly string[]>({ kind: 'words', pages }, { timeoutMs: WORDS_TIMEOUT_MS, owner: 'search' })
-        .catch((error: unknown) => {
-          if (error instanceof JobTimeout || error instanceof JobCrashed) return []
-          throw error
-        }),
+        .catch(orElse<readonly string[]>([])),
     card: (owner, text) =>
       content
         .run<StoredBlob | undefined>({ kind: 'card', text }, { timeoutMs: CARD_TIMEOUT_MS, owner })
         .catch(orElse<StoredBlob | undefined>(undefined)),
     compress: (files) => inBackground('compress', files),
     refine: (files) => inBackground('refine', files),
-    close: async () =>
-      void (await Promise.all([content, unpacking, background, markdown, largeMarkdown].map((pool) => pool.close()))),
+    close: async () => void (await Promise.all(Object.values(pools).map((pool) => pool.close()))),
   }
 }
+
+/** The threads of publishing, by what they are for. */
+interface Pools {
+  readonly content: WorkerPool
+  /** Threads of their own: a page must not wait behind what other people's archives unpack to. */
+  readonly unpacking: WorkerPool
+  /** Every core that is idle; what is not is left to others by the priority. */
+  readonly background: WorkerPool
+  readonly markdown: WorkerPool
+  readonly largeMarkdown: WorkerPool
+}
+
+function openPools(blobStore: BlobStoreLocation, width: number): Pools {
+  const contentPool = (priority: ContentWorkerData['priority']): WorkerPool =>
+    createWorkerPool({
+      script: new URL('./content-worker.ts', import.meta.url),
+      workerData: { blobStore, priority } satisfies ContentWorkerData,
+      // One upload uses all cores; the thread above that is there for the next one.
+      size: width + 1,
+      share: width,
+      maxHeapMb: CONTENT_HEAP_MB,
+      maxWaiting: MAX_WAITING_JOBS,
+      maxWaitMs: MAX_WAIT_MS,
+      idleMs: IDLE_MS,
+    })
+  const markdownPool = (limits: Pick<PoolOptions, 'size' | 'maxHeapMb' | 'maxWaiting'>): WorkerPool =>
+    createWorkerPool({
+      script: new URL('./markdown-worker.ts', import.meta.url),
+      share: 1,
+      maxWaitMs: MAX_WAIT_MS,
+      idleMs: IDLE_MS,
+      ...limits,
+    })
+  return {
+    content: contentPool('normal'),
+    unpacking: contentPool('below normal'),
+    background: contentPool('low'),
+    markdown: markdownPool({ size: MARKDOWN_THREADS, maxHeapMb: MARKDOWN_HEAP_MB, maxWaiting: MAX_WAITING_JOBS }),
+    largeMarkdown: markdownPool({
+      size: LARGE_MARKDOWN_THREADS,
+      maxHeapMb: LARGE_MARKDOWN_HEAP_MB,
+      maxWaiting: MAX_WAITING_LARGE_MARKDOWN,
+    }),
+  }
+}
+
+/** Whose upload it is, and what bounds the work on it. */
+interface UploadWork extends Pick<WorkersOptions, 'markdownTimeoutMs'> {
+  readonly width: number
+  readonly owner: string
+  readonly signal: AbortSignal | undefined
+}
+
+function uploadWorkers({ content, unpacking, markdown, largeMarkdown }: Pools, work: UploadWork): UploadWorkers {
+  const { owner, signal } = work
+  /** `refusal`: what a publisher hears whose content takes more time or memory than there is. */
+  const run = <Result>(pool: WorkerPool, job: ContentJob, refusal: string, timeoutMs = CONTENT_TIMEOUT_MS) =>
+    pool.run<Result>(job, { timeoutMs, owner, signal }).catch((error: unknown): never => {
+      throw contentError(error, refusal)
+    })
+  return {
+    width: work.width,
+    renderMarkdown: async (job) => {
+      if (job.source.length > MAX_MARKDOWN_CHARS) throw markdownTooLarge()
+      const timeoutMs = work.markdownTimeoutMs ?? markdownTimeoutMs(job)
+      const pool = isLarge(job) ? largeMarkdown : markdown
+      return pool.run<RenderedPage>(job, { timeoutMs, owner, signal }).catch((error: unknown) => {
+        throw markdownError(error, job)
+      })
+    },
+    analyse: (files) => run<AnalyseResult>(content, { kind: 'analyse', files }, `${nameThem(files)} ${UNREADABLE}`),
+    inspect: (archive, limits) =>
+      run<InspectResult>(unpacking, { kind: 'inspect', archive, limits }, `The archive ${UNREADABLE}`),
+    verify: (archive, entries) => run<void>(unpacking, { kind: 'verify', archive, entries }, NOT_UNPACKED),
+    extract: (archive, entries) =>
+      run<readonly StoredBlob[]>(unpacking, { kind: 'extract', archive, entries }, NOT_UNPACKED),
+    readRules: (files) => run<SiteRules>(content, { kind: 'rules', files }, TOO_MANY_RULES, RULES_TIMEOUT_MS),
+    report: (input) =>
+      content
+        .run<LinkReport>(
+          { kind: 'report', input, budgetMs: REPORT_BUDGET_MS },
+          { timeoutMs: REPORT_TIMEOUT_MS, owner, signal },
+        )
+        .catch(() => CUT_REPORT),
+  }
+}
+
+const UNREADABLE = 'cannot be read in the time and memory that we have for it.'
+const NOT_UNPACKED = 'The archive cannot be unpacked in the time and memory that we have for it.'
+const TOO_MANY_RULES = 'The rules in _redirects and _headers take too long to check. Use fewer of them.'
 
 /** A thread holds 20 MB and more. */
 function widthOfMachine(): number {
