@@ -66,6 +66,7 @@ test('letters beyond A to Z are looked for small, large at the beginning and lar
   expect(partsOf('ÜBER uns')).toEqual([['über', 'Über'], ['uns']])
   expect(partsOf('отчёт')).toEqual([['отчёт', 'Отчёт', 'ОТЧЁТ']])
   expect(partsOf('naïve 報告')).toEqual([['naïve', 'naÏve'], ['報告']])
+  expect(partsOf('señorías')).toEqual([['señorías', 'seÑorÍas']])
 })
 
 test('a question has so many parts and no more', () => {
@@ -107,6 +108,7 @@ test('words are stored with their mark, up to what Postgres takes', () => {
   expect(markedWords([], 'ab')).toEqual([])
   const fits = Array.from({ length: MAX_WORDS_BYTES / 50 }, () => 'é'.repeat(24))
   expect(markedWords(fits, 'ab')).toHaveLength(fits.length)
+  expect(markedWords(['é'.repeat(MAX_WORDS_BYTES / 2), 'x'], 'ab')).toEqual([])
   expect(markedWords([...fits, 'x'], 'ab')).toHaveLength(fits.length)
 })
 

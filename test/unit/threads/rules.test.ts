@@ -113,10 +113,11 @@ test('names are as long as people sign, and end at the last @', () => {
   expect(nameOfEmail('"a@b"@example.com')).toBe('"a@b"')
 })
 
-test('what is promised: 10,000 characters, and sixty messages of a guest in an hour', () => {
+test('what is promised: 10,000 characters, sixty messages of a guest in an hour, and as many changes', () => {
   expect(MAX_BODY_CHARS).toBe(10_000)
-  expect(THREAD_ALLOWANCES.guestMessages).toEqual({ limit: 60, windowMs: 3_600_000 })
   for (const { windowMs } of Object.values(THREAD_ALLOWANCES)) expect(windowMs).toBe(3_600_000)
-  const { linkMessages, memberMessages } = THREAD_ALLOWANCES
-  expect(linkMessages.limit).toBeLessThan(memberMessages.limit)
+  for (const what of ['Messages', 'Changes'] as const)
+    expect((['guest', 'link', 'member'] as const).map((who) => THREAD_ALLOWANCES[`${who}${what}`].limit)).toEqual([
+      60, 600, 2000,
+    ])
 })
