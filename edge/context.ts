@@ -28,6 +28,8 @@ export interface SiteIndex {
   readonly files: ReadonlyMap<string, ManifestFile>
   /** Characters of the longest name: no longer path can be a file's. */
   readonly longestName: number
+  /** Those that have a page of their own, without the slash at their end. */
+  readonly folders: ReadonlySet<string>
   /** The site's own 404 pages. */
   readonly notFoundPages: NotFoundPages
   readonly redirects: CompiledRedirects

@@ -14,7 +14,7 @@ import { isPage, type ManifestFile } from '../../shared/contracts/manifest.ts'
 import { encodePath, encodeUnsafe, oneSlash } from '../../shared/content/path-pattern.ts'
 import type { CompiledRedirect, Intent, SiteIndex } from '../context.ts'
 import { readPath } from './request-path.ts'
-import { UNSERVED_FILES } from './site-index.ts'
+import { DIRECTORY_PAGES, UNSERVED_FILES } from './site-index.ts'
 
 export interface LocateRequest {
   /** Request target in origin form, undecoded. */
@@ -32,9 +32,6 @@ const MALFORMED: Intent = { kind: 'malformed' }
 
 /** Never content of a drop: ACME challenges, and the service's own paths at every drop. */
 const SERVICE_PATHS = ['/.well-known/acme-challenge/', '/.dropway/'] as const
-
-/** The page of a folder; old programs leave out the last letter. */
-const DIRECTORY_PAGES = ['index.html', 'index.htm'] as const
 
 /** HTML is never fed to these: a script tag that gets a page fails in a way that is hard to understand. */
 const NEVER_PAGES: ReadonlySet<string> = new Set(
@@ -75,7 +72,7 @@ type Resolved =
   | { readonly kind: 'canonical'; readonly path: string }
 
 /** Clean URLs. The order of the look-ups is the decision table. */
-function resolve({ files, longestName }: SiteIndex, path: string): Resolved | undefined {
+function resolve({ files, longestName, folders }: SiteIndex, path: string): Resolved | undefined {
   // A slash in front, and perhaps one too many at the end: nothing is built and hashed for what cannot be a file.
   if (path.length > longestName + 2) return undefined
   const name = path.slice(1)
@@ -89,7 +86,7 @@ function resolve({ files, longestName }: SiteIndex, path: string): Resolved | un
   }
   const exact = files.get(name)
   if (exact) return { kind: 'file', name, file: exact }
-  if (DIRECTORY_PAGES.some((index) => files.has(`${name}/${index}`))) return { kind: 'canonical', path: `${path}/` }
+  if (folders.has(name)) return { kind: 'canonical', path: `${path}/` }
   const page = files.get(`${name}.html`)
   return page && { kind: 'file', name: `${name}.html`, file: page }
 }

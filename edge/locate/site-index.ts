@@ -9,6 +9,9 @@ import type { CompiledRedirects, KeptEntry, KeptIndex, NotFoundPages, SiteIndex 
 /** Instructions to the service, not content: they answer 404, whatever else a manifest says. */
 export const UNSERVED_FILES: ReadonlySet<string> = new Set(['_redirects', '_headers'])
 
+/** The page of a folder; old programs leave out the last letter. */
+export const DIRECTORY_PAGES = ['index.html', 'index.htm'] as const
+
 const NOT_FOUND = '404.html'
 
 export function indexManifest(manifest: Manifest): SiteIndex {
@@ -16,6 +19,7 @@ export function indexManifest(manifest: Manifest): SiteIndex {
   return {
     files,
     longestName: longest(files.keys()),
+    folders: foldersOf(files.keys()),
     notFoundPages: findNotFoundPages(files),
     redirects: compileRedirects(manifest.redirects),
     headers: compileHeaders(manifest.headers),
@@ -38,6 +42,13 @@ function indexFiles(manifest: Manifest): ReadonlyMap<string, ManifestFile> {
     if (!UNSERVED_FILES.has(path)) files.set(toNfc(path), file)
   }
   return files
+}
+
+function foldersOf(names: Iterable<string>): ReadonlySet<string> {
+  const folders = new Set<string>()
+  for (const name of names)
+    for (const page of DIRECTORY_PAGES) if (name.endsWith(`/${page}`)) folders.add(name.slice(0, -page.length - 1))
+  return folders
 }
 
 function findNotFoundPages(files: ReadonlyMap<string, ManifestFile>): NotFoundPages {

@@ -241,6 +241,17 @@ function sendJson(exchange: Exchange, error: ApiError, extra: HeaderList = []): 
   exchange.send(error.status, [...headers, ...own, ...extra, 'content-length', String(body.length)], body)
 }
 
+/** Pages are kept: their headers are put in line once. */
+const linesOfPages = new WeakMap<PreparedPage, HeaderList>()
+
+function linesOf(page: PreparedPage): HeaderList {
+  let lines = linesOfPages.get(page)
+  if (lines === undefined)
+    linesOfPages.set(page, (lines = [...page.headers.flat(), 'content-length', String(page.body.length)]))
+  return lines
+}
+
 function send(exchange: Exchange, page: PreparedPage, extra: HeaderList = []): void {
-  exchange.send(page.status, [...page.headers.flat(), ...extra, 'content-length', String(page.body.length)], page.body)
+  const lines = linesOf(page)
+  exchange.send(page.status, extra.length === 0 ? lines : [...lines, ...extra], page.body)
 }

@@ -360,7 +360,7 @@ describe('what is looked up for a path that names nothing', () => {
   test('no file, where the path is longer than the name of any', () => {
     const lookupsFor = countLookups(['0123456789'], ({ files }) => files)
     const targets = [10, 11, 12, 500].map((length) => `/${'x'.repeat(length)}`)
-    expect(targets.map(lookupsFor)).toEqual([4, 4, 0, 0])
+    expect(targets.map(lookupsFor)).toEqual([2, 2, 0, 0])
   })
 
   test('pages for what is missing, only as deep as there are any, and as long as the names of their folders', () => {
