@@ -30,7 +30,7 @@ import { createProgress } from '../progress.ts'
 import type { Results } from '../results.ts'
 import { startCountedServices, type CountedServices, type Turns } from '../../test/support/counting/round-trips.ts'
 import { median } from '../../test/support/figures.ts'
-import { benchBeside, benchHuge, benchMany } from './publish-load.ts'
+import { benchBeside, benchHuge, benchMany, writeZip } from './publish-load.ts'
 
 const FILES = 1000
 const FILE_BYTES = 20_000
@@ -130,7 +130,8 @@ async function benchZip({ stack, account, work, rounds }: Course): Promise<objec
   const cpu: number[] = []
   for (let round = 0; round < rounds; round++) {
     const file = path.join(work, `site-${round}.zip`)
-    await writeZip(file, round)
+    // Pages of words, new in every round: nothing is in the store already.
+    await writeZip(file, FILES, nameOf, (index) => pageOf(round, index))
     const target = path.join(work, `unzipped-${round}`)
     theirs.push(timed(() => unzipAndHash(file, target)))
     const site = await newSite(stack, account)
@@ -148,14 +149,6 @@ async function benchZip({ stack, account, work, rounds }: Course): Promise<objec
     times: round2(uploadMs / unzipMs),
     controlCpuMs: Math.round(median(cpu)),
   }
-}
-
-/** Pages of words, new in every round: nothing is in the store already. */
-async function writeZip(file: string, round: number): Promise<void> {
-  const zip = new ZipFile()
-  for (let index = 0; index < FILES; index++) zip.addBuffer(pageOf(round, index), nameOf(index))
-  zip.end()
-  await pipeline(zip.outputStream, createWriteStream(file))
 }
 
 function nameOf(index: number): string {
@@ -183,10 +176,7 @@ async function benchRedeploy(
   const api = openCaller(stack, { token })
   const file = path.join(work, 'redeploy.zip')
   const pages = Array.from({ length: count }, (_, index) => pageOf(99, index, fileBytes))
-  const zip = new ZipFile()
-  for (const [index, page] of pages.entries()) zip.addBuffer(page, nameOf(index))
-  zip.end()
-  await pipeline(zip.outputStream, createWriteStream(file))
+  await writeZip(file, count, nameOf, (index) => pages[index]!)
   const site = await newSite(stack, account)
   await uploadFile({ httpsPort, ca, token, site, file, name: 'site.zip' })
   const deploy = async (round: number): Promise<number> => {

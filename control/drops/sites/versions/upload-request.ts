@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { fileKindOf, isPageFormat } from '../../../../shared/content/upload-kind.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { MAX_BUNDLE_FILES } from '../../../../shared/contracts/limits.ts'
+import { onFirstUse } from '../../../../shared/values/on-first-use.ts'
 import { sideBySide } from '../../../../shared/values/side-by-side.ts'
 import { parse } from '../../../ground/http/api.ts'
 import type { MultipartOptions, Part, Request } from '../../../ground/http/route.ts'
@@ -182,7 +183,14 @@ function namedIn(value: string): string[] {
   return value.split(/[\s,]+/).filter((id) => id !== '')
 }
 
+/** A page alone says nothing else; what that means is found out once. */
 function optionsOf(fields: ReadonlyMap<string, string>, resolved: readonly string[]): PublishOptions {
+  return fields.size === 0 && resolved.length === 0 ? sayingNothing() : readOptions(fields, resolved)
+}
+
+const sayingNothing = onFirstUse((): PublishOptions => readOptions(new Map(), []))
+
+function readOptions(fields: ReadonlyMap<string, string>, resolved: readonly string[]): PublishOptions {
   const version = fields.get('if_version')
   return {
     message: parse(message, fields.get('message') ?? ''),
