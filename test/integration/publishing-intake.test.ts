@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import zlib from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Intake, PreparedVersion } from '../../control/drops/publishing/contract.ts'
+import type { Intake, PreparedVersion, Recompressed } from '../../control/drops/publishing/contract.ts'
 import { encodeManifest, type ManifestFile } from '../../shared/contracts/manifest.ts'
 import { chunksOf, startPublishing, type PublishingFixture } from '../support/publishing.ts'
 
@@ -477,7 +477,7 @@ describe('what is compressed when', () => {
         .filter(([, file]) => file.encodings?.br && file.encodings.gzip)
         .map(([path]) => path)
     expect(await withVariants(prepared.manifestHash)).toEqual(['app.js', 'css/a.css', 'css/b.css', 'css/d.svg'])
-    const compressed = (await fixture.publishing.compress(prepared.manifestHash, null))!
+    const compressed = (await lastOf(fixture.publishing.compress(prepared.manifestHash, null)))!
     expect(await withVariants(compressed.manifestHash)).toEqual([
       'app.js',
       'css/a.css',
@@ -486,7 +486,7 @@ describe('what is compressed when', () => {
       'later.js',
       'other.html',
     ])
-    expect(await fixture.publishing.compress(compressed.manifestHash, null)).toBeUndefined()
+    expect(await lastOf(fixture.publishing.compress(compressed.manifestHash, null))).toBeUndefined()
   })
 
   test('a landing page that begins to load what is already live without variants', async () => {
@@ -501,6 +501,14 @@ describe('what is compressed when', () => {
   })
 })
 
+/** The manifest that all of it is in; undefined where nothing got smaller. */
+async function lastOf(parts: AsyncIterable<Recompressed>): Promise<Recompressed['smaller']> {
+  const all: Recompressed[] = []
+  for await (const part of parts) all.push(part)
+  expect(all.map(({ isWhole }) => isWhole)).toEqual([...all.slice(1).map(() => false), true])
+  return all.at(-1)!.smaller
+}
+
 describe('refining', () => {
   test('serves the same bytes in smaller variants, and a second time there is nothing to do', async () => {
     const text = Array.from(
@@ -508,7 +516,7 @@ describe('refining', () => {
       (_, index) => `line ${index * 7919} of a text, ${index % 13} words\n`,
     ).join('')
     const prepared = await publishFiles({ 'index.html': '<p>x', 'a.txt': text })
-    const refined = (await fixture.publishing.refine(prepared.manifestHash, null))!
+    const refined = (await lastOf(fixture.publishing.refine(prepared.manifestHash, null)))!
     const [before, after] = [await filesOf(prepared), await filesOf({ ...prepared, ...refined })]
     expect(after.get('a.txt')!.encodings!.br!.size).toBeLessThan(before.get('a.txt')!.encodings!.br!.size)
     expect({ ...after.get('a.txt'), encodings: 0 }).toEqual({ ...before.get('a.txt'), encodings: 0 })
@@ -518,7 +526,7 @@ describe('refining', () => {
     expect(
       zlib.brotliDecompressSync(await fixture.blobs.read(after.get('a.txt')!.encodings!.br!.hash)).toString(),
     ).toBe(text)
-    expect(await fixture.publishing.refine(refined.manifestHash, null)).toBeUndefined()
+    expect(await lastOf(fixture.publishing.refine(refined.manifestHash, null))).toBeUndefined()
   })
 
   test('takes what has not changed from a version that was refined', async () => {
@@ -526,11 +534,11 @@ describe('refining', () => {
       Array.from({ length: 500 }, (_, index) => `line ${index * seed} of a text, ${index % 13} words\n`).join('')
     const site = { 'index.html': '<p>x', 'same.txt': lines(7919), 'changed.txt': lines(104_729) }
     const first = await publishFiles(site)
-    const firstRefined = (await fixture.publishing.refine(first.manifestHash, null))!
+    const firstRefined = (await lastOf(fixture.publishing.refine(first.manifestHash, null)))!
     // What was refined must be served as it is in that manifest, so a mark in it shows where the new one has it from.
     const marked = await markVariant(firstRefined.manifestHash, 'same.txt')
     const second = await publishFiles({ ...site, 'changed.txt': lines(1_299_709) })
-    const refined = (await fixture.publishing.refine(second.manifestHash, marked.manifestHash))!
+    const refined = (await lastOf(fixture.publishing.refine(second.manifestHash, marked.manifestHash)))!
     const after = await filesOf({ ...second, ...refined })
     expect(after.get('same.txt')!.encodings!.br).toEqual(marked.variant)
     expect(after.get('changed.txt')!.encodings!.br!.size).toBeLessThan(

@@ -40,14 +40,27 @@ beforeEach(async () => {
 
 const notAskedFor = () => Promise.reject(new Error('not asked for'))
 
-function versions({ onWork, makes }: { onWork?: () => void | Promise<void>; makes?: string } = {}) {
+interface Work {
+  readonly onWork?: () => void | Promise<void>
+  /** Begins the name of what is made; nothing gets smaller without it. */
+  readonly makes?: string
+  readonly parts?: number
+}
+
+function versions({ onWork, makes, parts = 1 }: Work = {}) {
   const propagated: number[] = []
-  const work = (step: string) => async (manifestHash: string) => {
-    asked.push(`${step} ${manifestHash}`)
-    await onWork?.()
-    if (unreadable.has(manifestHash)) throw new Error('no such blob')
-    return makes === undefined ? undefined : { manifestHash: `${makes} ${manifestHash}`, blobs: [] }
-  }
+  const work = (step: string) =>
+    async function* (manifestHash: string) {
+      asked.push(`${step} ${manifestHash}`)
+      await onWork?.()
+      if (unreadable.has(manifestHash)) throw new Error('no such blob')
+      for (let part = 1; part < parts; part++) {
+        yield { isWhole: false, smaller: { manifestHash: `${makes} ${part} ${manifestHash}`, blobs: [] } }
+        await onWork?.()
+      }
+      const smaller = makes === undefined ? undefined : { manifestHash: `${makes} ${manifestHash}`, blobs: [] }
+      yield { isWhole: true, smaller }
+    }
   const service = createVersions({
     sql: database.sql,
     clock: { now: () => nowMs },
@@ -126,6 +139,43 @@ test('a version that became smaller reaches the edges before the next one is beg
   expect(propagated).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9])
   const [row] = await database.sql`select manifest_hash from versions where id = 'v_b2'`
   expect(row).toMatchObject({ manifest_hash: 'compressed b2' })
+})
+
+test('of a large version visitors get one part after the other, and it waits until all of it is compressed', async () => {
+  const { sql } = database
+  const stateOf = async () =>
+    (
+      await sql<{ manifest_hash: string; is_done: boolean }[]>`
+      select manifest_hash, compressed_at is not null as is_done from versions where id = 'v_b2'`
+    )[0]
+  const seen: unknown[] = []
+  const onWork = async () => void seen.push(await stateOf())
+  const stop = new AbortController()
+  const { compressDue, propagated } = versions({
+    makes: 'compressed',
+    parts: 3,
+    onWork: async () => {
+      await onWork()
+      if (seen.length === 3) stop.abort()
+    },
+  })
+  await compressDue(stop.signal)
+  expect([...seen, await stateOf()]).toEqual([
+    { manifest_hash: 'b2', is_done: false },
+    { manifest_hash: 'compressed 1 b2', is_done: false },
+    { manifest_hash: 'compressed 2 b2', is_done: false },
+    { manifest_hash: 'compressed b2', is_done: true },
+  ])
+  expect(propagated).toEqual([1, 1, 1])
+})
+
+test('a large version that is stopped halfway keeps what it has and is taken up again', async () => {
+  const stop = new AbortController()
+  await versions({ makes: 'compressed', parts: 3, onWork: () => stop.abort() }).compressDue(stop.signal)
+  expect(asked).toEqual(['compress b2'])
+  asked.length = 0
+  await versions({ makes: 'compressed' }).compressDue(running)
+  expect(asked[0]).toBe('compress compressed 1 b2')
 })
 
 test('what another control has refined meanwhile stays as it is', async () => {

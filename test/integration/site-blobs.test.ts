@@ -60,7 +60,9 @@ test.each([1, 2, 3, 4, 5, 6])('publishes, refinements and retention in a random 
     const [stored] = await sql<{ manifest_hash: string }[]>`select manifest_hash from versions where id = ${id}`
     const row = { id, site_id: siteId, number, manifest_hash: stored!.manifest_hash, refined_hash: null }
     const step = random.chance(0.5) ? 'compressed_at' : 'refined_at'
-    await transaction(sql, (tx) => markRefined(tx, row, step, { manifestHash: 'refined', blobs }))
+    await transaction(sql, (tx) =>
+      markRefined(tx, row, step, { isWhole: random.chance(0.5), smaller: { manifestHash: 'refined', blobs } }),
+    )
     for (const hash of blobs) version.blobs.add(hash)
   }
 

@@ -86,6 +86,14 @@ export interface Intake {
   abort(): Promise<void>
 }
 
+/** A part of a version has been compressed, and all before it. */
+export interface Recompressed {
+  /** Nothing is left to compress. */
+  readonly isWhole: boolean
+  /** A manifest with the same content to put in the place of the old one, and the blobs it needs; undefined where nothing got smaller. */
+  readonly smaller: { readonly manifestHash: string; readonly blobs: readonly string[] } | undefined
+}
+
 export interface Publishing {
   /**
    * `capBytes` bounds the upload as a whole, counted while reading and while unpacking, and `maxFiles` its files. `base` is the manifest of the
@@ -100,20 +108,13 @@ export interface Publishing {
   }): Intake
   /** The page that a Markdown document becomes; it is kept nowhere. */
   renderMarkdown(owner: UploadOwner, document: { filename: string; text: string }): Promise<string>
-  /** Like `refine`, quickly, and only what has no encoded variants yet. */
-  compress(
-    manifestHash: string,
-    refinedHash: string | null,
-  ): Promise<{ manifestHash: string; blobs: readonly string[] } | undefined>
+  /** Like `refine`, quickly, and only what has no encoded variants yet; of a large version one part after the other. */
+  compress(manifestHash: string, refinedHash: string | null): AsyncIterable<Recompressed>
   /**
-   * Compresses harder what a version serves, after it went live. Undefined when nothing gets smaller; otherwise a manifest
-   * with the same content to put in the place of the old one, and the blobs it needs. `refinedHash` is the manifest of an
-   * earlier version that was refined: what has not changed since is taken from it.
+   * Compresses harder what a version serves, after it went live. `refinedHash` is the manifest of an earlier version that
+   * was refined: what has not changed since is taken from it.
    */
-  refine(
-    manifestHash: string,
-    refinedHash: string | null,
-  ): Promise<{ manifestHash: string; blobs: readonly string[] } | undefined>
+  refine(manifestHash: string, refinedHash: string | null): AsyncIterable<Recompressed>
   /** Throws invalid_request when a path may not be published. */
   checkPath(path: string): void
   readManifest(hash: string): Promise<Manifest>

@@ -4,7 +4,7 @@ import { firstScreenOf } from '../../../control/drops/publishing/analysis/first-
 import { encodeLinks } from '../../../control/drops/publishing/analysis/links.ts'
 import { planAnalyses, planFirstScreen } from '../../../control/drops/publishing/intake/prepare.ts'
 import { factsKey } from '../../../control/drops/publishing/manifest/manifest-builder.ts'
-import { planCompression, planRefinement } from '../../../control/drops/publishing/storage/refine.ts'
+import { planCompression, planRefinement, compressionSteps } from '../../../control/drops/publishing/storage/refine.ts'
 import type { Manifest, ManifestFile } from '../../../shared/contracts/manifest.ts'
 
 const MB = 1_000_000
@@ -122,4 +122,15 @@ describe('after a version went live', () => {
       ['page.html', 'good'],
     ])
   })
+})
+
+test('a large version is compressed in steps, each closed by the file that fills it', () => {
+  const sizes = (bytes: number, ...of: number[]) =>
+    compressionSteps(
+      of.map((size) => ({ size })),
+      bytes,
+    ).map((step) => step.map(({ size }) => size))
+  expect(sizes(10, 4, 5, 1, 9, 30, 2)).toEqual([[4, 5, 1], [9, 30], [2]])
+  expect(sizes(Infinity, 4, 5, 1)).toEqual([[4, 5, 1]])
+  expect(sizes(10)).toEqual([[]])
 })

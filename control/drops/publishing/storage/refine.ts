@@ -1,7 +1,8 @@
 /**
  * Compresses what a version serves, after it went live: first everything that has no variants yet, quickly and on all
  * cores that are idle; later everything again, harder. The result is a new manifest with the same content and more or
- * smaller variants; entity tags come from the identity bytes, so no visitor notices but in transfer time.
+ * smaller variants; entity tags come from the identity bytes, so no visitor notices but in transfer time. Of a large
+ * version the quick pass gives one after the other, so that visitors get what is compressed while the rest is.
  */
 import { encodings, type Manifest, type ManifestFile } from '../../../../shared/contracts/manifest.ts'
 import { sideBySide } from '../../../../shared/values/side-by-side.ts'
@@ -10,12 +11,15 @@ import { inParallel } from '../../../../shared/running/turns.ts'
 import { batchesOf } from '../workers/batches.ts'
 import { blobsOf, factsKey } from '../manifest/manifest-builder.ts'
 import type { Manifests } from '../manifest/manifests.ts'
+import type { Recompressed } from '../contract.ts'
 import { isHtmlType, mediaTypeOf } from '../files/types.ts'
 import type { AnalyseResult } from '../workers/jobs.ts'
 import type { PublishingWorkers } from '../workers/workers.ts'
 
 /** What br 11 gets of one version, smallest files first: about ten seconds of one core at low priority. */
 const BEST_BYTES = 8_000_000
+/** What the quick pass compresses before it gives a manifest: a second or two of one core. */
+const STEP_BYTES = 16_000_000
 
 export interface RefineDependencies {
   readonly manifests: Manifests
@@ -24,64 +28,90 @@ export interface RefineDependencies {
 
 type Variants = Map<string, ManifestFile['encodings']>
 
-/** How a version is compressed: which files, how many jobs at once, and by whom. */
+/** How a version is compressed: which files, after how many bytes of them visitors get what there is, how many jobs at once, and by whom. */
 interface Pass {
   readonly requests: readonly AnalysisRequest[]
+  readonly stepBytes: number
   readonly width: number
   work(batch: readonly AnalysisRequest[]): Promise<AnalyseResult>
 }
 
-type Recompressed = { readonly manifestHash: string; readonly blobs: readonly string[] } | undefined
-
-export async function compressVersion(
+export function compressVersion(
   { manifests, workers }: RefineDependencies,
   manifestHash: string,
   refinedHash: string | null,
-): Promise<Recompressed> {
+): AsyncGenerator<Recompressed> {
   return recompress(manifests, manifestHash, refinedHash, (manifest, known) => ({
     requests: planCompression(manifest, known),
+    stepBytes: STEP_BYTES,
     width: workers.width,
     work: (batch) => workers.compress(batch),
   }))
 }
 
-export async function refineVersion(
+export function refineVersion(
   { manifests, workers }: RefineDependencies,
   manifestHash: string,
   refinedHash: string | null,
-): Promise<Recompressed> {
+): AsyncGenerator<Recompressed> {
   return recompress(manifests, manifestHash, refinedHash, (manifest, known) => ({
     requests: planRefinement(manifest, known),
+    stepBytes: Infinity,
     // One job at a time: this is not urgent, and everything else is.
     width: 1,
     work: (batch) => workers.refine(batch),
   }))
 }
 
-async function recompress(
+async function* recompress(
   manifests: Manifests,
   manifestHash: string,
   refinedHash: string | null,
   passOf: (manifest: Manifest, known: Variants) => Pass,
-): Promise<Recompressed> {
+): AsyncGenerator<Recompressed> {
   const manifest = await manifests.read(manifestHash)
   const variants = variantsOf(refinedHash === null ? undefined : await manifests.read(refinedHash))
-  const { requests, width, work } = passOf(manifest, variants)
-  await inParallel(
-    batchesOf(requests, (request) => request.size),
-    width,
-    async (batch) => {
-      const analyses = await work(batch)
-      for (const [request, analysis] of sideBySide(batch, analyses)) {
-        // A version from before pages became UTF-8 keeps its bytes, and these variants are of others.
-        if (!analysis.converted) variants.set(factsKey(request), analysis.encodings)
-      }
-    },
-  )
-  const refined = withSmallerVariants(manifest, variants)
-  const stored = await manifests.write(refined)
-  if (stored.hash === manifestHash) return undefined
-  return { manifestHash: stored.hash, blobs: [...new Set([...blobsOf(refined), stored.hash])] }
+  const { requests, stepBytes, width, work } = passOf(manifest, variants)
+  const steps = compressionSteps(requests, stepBytes)
+  for (const [index, step] of steps.entries()) {
+    await inParallel(
+      batchesOf(step, (request) => request.size),
+      width,
+      async (batch) => {
+        const analyses = await work(batch)
+        for (const [request, analysis] of sideBySide(batch, analyses)) {
+          // A version from before pages became UTF-8 keeps its bytes, and these variants are of others.
+          if (!analysis.converted) variants.set(factsKey(request), analysis.encodings)
+        }
+      },
+    )
+    const refined = withSmallerVariants(manifest, variants)
+    const stored = await manifests.write(refined)
+    const isWhole = index === steps.length - 1
+    if (stored.hash === manifestHash) yield { isWhole, smaller: undefined }
+    else {
+      const blobs = [...new Set([...blobsOf(refined), stored.hash])]
+      yield { isWhole, smaller: { manifestHash: stored.hash, blobs } }
+    }
+  }
+}
+
+/** Parts in order, each closed by the file that fills it; one without a file where there is nothing to do. Pure. */
+export function compressionSteps<Item extends { readonly size: number }>(
+  items: readonly Item[],
+  stepBytes: number,
+): Item[][] {
+  const steps: Item[][] = [[]]
+  let bytes = 0
+  for (const item of items) {
+    if (bytes >= stepBytes) {
+      steps.push([])
+      bytes = 0
+    }
+    steps.at(-1)!.push(item)
+    bytes += item.size
+  }
+  return steps
 }
 
 function variantsOf(manifest: Manifest | undefined): Variants {

@@ -1,6 +1,7 @@
 /** Versions that wait to be compressed, quickly first and then harder. */
 import { one, type Sql } from '../../../../ground/database/sql.ts'
 import type { QueueRow } from '../../../../ground/watching/queue.ts'
+import type { Recompressed } from '../../../publishing/contract.ts'
 
 export interface UnrefinedVersion {
   id: string
@@ -69,16 +70,16 @@ export async function markRefined(
   sql: Sql,
   { id, site_id, number, manifest_hash }: UnrefinedVersion,
   step: 'compressed_at' | 'refined_at',
-  refined: { manifestHash: string; blobs: readonly string[] } | undefined,
+  { isWhole, smaller }: Recompressed,
 ): Promise<void> {
   const marked = await sql`
-    update versions set ${sql(step)} = now(), manifest_hash = ${refined?.manifestHash ?? manifest_hash}
+    update versions set ${isWhole ? sql`${sql(step)} = now(),` : sql``} manifest_hash = ${smaller?.manifestHash ?? manifest_hash}
     where id = ${id} and manifest_hash = ${manifest_hash} returning id`
-  if (!refined || marked.length === 0) return
+  if (!smaller || marked.length === 0) return
   await sql`
     insert into site_blobs (site_id, hash, from_version, to_version)
     select ${site_id}, needed.hash, ${number}, case when s.next_version_number = ${number + 1} then null else ${number}::integer end
-    from unnest(${refined.blobs as string[]}::text[]) as needed (hash) join sites s on s.id = ${site_id}
+    from unnest(${smaller.blobs as string[]}::text[]) as needed (hash) join sites s on s.id = ${site_id}
     where not exists (
       select from site_blobs b where b.site_id = ${site_id} and b.hash = needed.hash
       and ${number} between b.from_version and coalesce(b.to_version, ${number}))`

@@ -4,7 +4,7 @@ import type { Log } from '../../../../../shared/running/log.ts'
 import type { Pool } from '../../../../ground/database/sql.ts'
 import { changeRoutes, type Changed } from '../../../../ground/routing/changes.ts'
 import type { Routing } from '../../../../ground/routing/routing.ts'
-import type { Publishing } from '../../../publishing/contract.ts'
+import type { Publishing, Recompressed } from '../../../publishing/contract.ts'
 import type { SiteKeptFiles } from '../../kept/kept-files.ts'
 import { queueState, type QueueState } from '../../../../ground/watching/queue.ts'
 import { lockSite } from '../../queries.ts'
@@ -63,37 +63,52 @@ async function recompressDue(
   step: Step,
   next: () => Promise<queries.UnrefinedVersion | undefined>,
 ): Promise<number> {
-  const { sql, clock, log, routing } = deps
+  const { sql, clock, log } = deps
   let count = 0
   while (!stopping.aborted) {
     const due = await next()
     if (!due) break
-    const recompressed = await recompress(deps, due, step).catch(async (error: unknown) => {
+    try {
+      await recompress(deps, stopping, due, step)
+      count++
+    } catch (error) {
       log.warn({ err: error, version: due.id }, 'a version could not be compressed; it is tried again')
       await queries.postponeRefinement(sql, due.id, new Date(clock.now() + REFINE_RETRY_MS))
-      return undefined
-    })
-    if (recompressed === undefined) continue
-    count++
-    // Visitors have it before the next one is begun.
-    if (recompressed.value) await routing.propagate(recompressed.changes)
+    }
   }
   return count
 }
 
+/** Visitors have each part before the next one is begun. What is stopped is taken up again where it was. */
 async function recompress(
-  { sql, publishing, keptFiles, refreshRoutes }: RefinementDependencies,
+  deps: RefinementDependencies,
+  stopping: AbortSignal,
   due: queries.UnrefinedVersion,
   step: Step,
-): Promise<Changed<boolean>> {
+): Promise<void> {
+  const { publishing, routing } = deps
   const work = step === 'compressed_at' ? publishing.compress : publishing.refine
-  const refined = await work(due.manifest_hash, due.refined_hash)
+  let served = due
+  for await (const part of work(due.manifest_hash, due.refined_hash)) {
+    const { value: isChanged, changes } = await replace(deps, served, step, part)
+    if (isChanged) await routing.propagate(changes)
+    if (stopping.aborted) return
+    served = { ...served, manifest_hash: part.smaller?.manifestHash ?? served.manifest_hash }
+  }
+}
+
+function replace(
+  { sql, keptFiles, refreshRoutes }: RefinementDependencies,
+  served: queries.UnrefinedVersion,
+  step: Step,
+  part: Recompressed,
+): Promise<Changed<boolean>> {
   return changeRoutes(sql, async (tx) => {
-    await lockSite(tx, due.site_id)
-    await queries.markRefined(tx, due, step, refined)
-    if (!refined) return false
-    await keptFiles.refit(tx, due.site_id)
-    await refreshRoutes(tx, due.site_id)
+    await lockSite(tx, served.site_id)
+    await queries.markRefined(tx, served, step, part)
+    if (!part.smaller) return false
+    await keptFiles.refit(tx, served.site_id)
+    await refreshRoutes(tx, served.site_id)
     return true
   })
 }
