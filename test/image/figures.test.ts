@@ -1,8 +1,9 @@
 /**
  * What the image takes of a small machine: how long until it is ready, the first time and again, and its memory when nothing is
- * asked of it. Prints what it measured. Memory is always judged; times are where nothing else kept the processors busy.
+ * asked of it. Prints what it measured, and judges it where nothing else kept the processors busy: a process that waits for one
+ * is late, and never finds itself idle, which is when it gives memory back.
  */
-import { rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, expect, test } from 'vitest'
@@ -15,7 +16,7 @@ const MAX_COLD_S = 4
 const MAX_WARM_S = 2.5
 const MAX_IDLE_MB = 350
 /** After a start, until nothing is left to be done. */
-const SETTLING_MS = 30_000
+const SETTLING_MS = 60_000
 /** Where processes wait longer for a processor, times are those of the neighbours. */
 const MAX_PRESSURE = 0.5
 
@@ -30,14 +31,15 @@ afterAll(async () => {
   rmSync(data, { recursive: true, force: true })
 })
 
-interface Start {
-  readonly container: Container
-  readonly seconds: number
+interface Measured {
+  readonly what: string
+  readonly value: number
+  readonly bar: number
   readonly circumstances: Circumstances
 }
 
-async function start(port: number): Promise<Start> {
-  const watched = watchMachine()
+/** Starts it; resolves when it is ready, with the seconds that this took. */
+async function start(port: number): Promise<{ container: Container; seconds: number }> {
   const begunMs = performance.now()
   const container = network.start({
     image,
@@ -49,29 +51,42 @@ async function start(port: number): Promise<Start> {
     if (container.exitCode() !== null) throw new Error(`it ended:\n${container.output()}`)
     return /^ready /m.test(container.output())
   }, 'the image to get ready')
-  const seconds = (performance.now() - begunMs) / 1000
-  return { container, seconds, circumstances: await watched() }
+  return { container, seconds: (performance.now() - begunMs) / 1000 }
 }
 
-function expectWithin({ seconds, circumstances }: Start, most: number): void {
-  if (isOurs(circumstances) && (circumstances.pressure ?? 0) <= MAX_PRESSURE) expect(seconds).toBeLessThan(most)
+/** Megabytes by process, in the order in which they were started. */
+function memoryBelow(pid: number): [string, number][] {
+  return processTree(pid).map((each) => {
+    const words = readFileSync(`/proc/${each}/cmdline`, 'utf8').split('\0')
+    const name = words.slice(0, 8).findLast((word) => word.endsWith('.ts')) ?? words[0] ?? ''
+    return [name.slice(-40), proportionalMb(each)]
+  })
 }
 
 test('ready soon, the first time and again, and content with little memory', async () => {
   const [port] = await freePorts(1)
-  const cold = await start(port!)
-  await cold.container.stop()
-  const warm = await start(port!)
+  const measured: Measured[] = []
+  for (const [what, bar] of [
+    ['ready on an empty volume, seconds', MAX_COLD_S],
+    ['ready on its own, seconds', MAX_WARM_S],
+  ] as const) {
+    const watched = watchMachine()
+    const { container, seconds } = await start(port!)
+    measured.push({ what, value: seconds, bar, circumstances: await watched() })
+    await container.stop()
+  }
+  const { container } = await start(port!)
+  const watched = watchMachine()
   await sleep(SETTLING_MS)
-  const idleMb = processTree(warm.container.pid).reduce((sum, pid) => sum + proportionalMb(pid), 0)
-  await warm.container.stop()
-  for (const [name, { seconds, circumstances }, most] of [
-    ['ready on an empty volume', cold, MAX_COLD_S],
-    ['ready on its own', warm, MAX_WARM_S],
-  ] as const)
-    console.log(`${name}: ${seconds.toFixed(1)} s (bar ${most}; ${describeCircumstances(circumstances)})`)
-  console.log(`idle: ${idleMb.toFixed(0)} MB, shared pages in parts (bar ${MAX_IDLE_MB})`)
-  expectWithin(cold, MAX_COLD_S)
-  expectWithin(warm, MAX_WARM_S)
-  expect(idleMb).toBeLessThan(MAX_IDLE_MB)
+  const memory = memoryBelow(container.pid)
+  const idleMb = memory.reduce((sum, [, megabytes]) => sum + megabytes, 0)
+  measured.push({ what: 'idle, MB', value: idleMb, bar: MAX_IDLE_MB, circumstances: await watched() })
+  await container.stop()
+  for (const [name, megabytes] of memory) if (megabytes >= 1) console.log(`${megabytes.toFixed(0)} MB  ${name}`)
+  for (const { what, value, bar, circumstances } of measured)
+    console.log(`${what}: ${value.toFixed(1)} (bar ${bar}; ${describeCircumstances(circumstances)})`)
+  const judged = measured.filter(
+    ({ circumstances }) => isOurs(circumstances) && (circumstances.pressure ?? 0) <= MAX_PRESSURE,
+  )
+  expect(judged.filter(({ value, bar }) => value > bar).map(({ what }) => what)).toEqual([])
 })

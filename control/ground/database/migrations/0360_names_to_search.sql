@@ -4,6 +4,7 @@ create table site_names (
   site_id text primary key references sites (id) on delete cascade,
   parts tsvector not null
 );
+create index site_names_index on site_names using gin (parts) with (fastupdate = off);
 
 -- Ends are padded, so that each part of one or two characters begins one of three.
 create function name_parts(org_id text, names text) returns tsvector language sql immutable as $$
@@ -31,8 +32,3 @@ create trigger sites_renamed after update of slug, name, title, org_id, deleted_
     (old.slug, old.name, old.title, old.org_id, old.deleted_at) is distinct from
     (new.slug, new.name, new.title, new.org_id, new.deleted_at))
   execute function note_names();
-
-insert into site_names (site_id, parts)
-  select id, name_parts(org_id, lower(slug || ' ' || name || ' ' || title)) from sites
-  where org_id is not null and deleted_at is null;
-create index site_names_index on site_names using gin (parts) with (fastupdate = off);
