@@ -454,10 +454,12 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name], service
       isReminder
         ? `${inviter} shares ${drop} with you on ${service}, and you have not looked at it yet.`
         : `${inviter} would like you to see ${drop}. Only people whom they name can open it. You need no account.`,
-      `The link lets one browser in, until ${formatTime(until)}. Do not pass it on: it is yours.`,
       ...(reviewLink === undefined
-        ? []
-        : ['Point at what should be different, and say why.', `To look at it without comments: ${link}`]),
+        ? [`The link lets one browser in, until ${formatTime(until)}. Do not pass it on: it is yours.`]
+        : [
+            'Point at what should be different, and say why.',
+            `The button lets one browser in, until ${formatTime(until)}, or this link does, which shows the page without comments. Do not pass them on: they are yours. ${link}`,
+          ]),
     ],
     action: reviewLink === undefined ? { label: 'Open it', url: link } : { label: 'Look and comment', url: reviewLink },
     footer: toViewer(service),
