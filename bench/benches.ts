@@ -1,5 +1,5 @@
 /** Every bench: what it asks, how long it takes, what it may be told and what must be installed for it. */
-import type { Options, ValuesOf } from './arguments.ts'
+import type { Options, ValuesOf } from '../test/support/arguments.ts'
 import { ROW_NAMES, SERVER_NAMES } from './edge/rows.ts'
 
 /** Programs that benches start, by the Debian package that holds them. */

@@ -1,9 +1,6 @@
 /** What `npm run bench` and `npm run bench:<name>` do with what they are told: a decision, which main.ts carries out. */
-import { describeOptions, readArguments, type Options } from './arguments.ts'
+import { describeOptions, readArguments, type Options } from '../test/support/arguments.ts'
 import { benches, IN_ORDER, PACKAGE_OF, type Bench, type BenchName, type Program } from './benches.ts'
-
-/** Nothing was measured, because of how it was called. */
-export const EXIT_USAGE = 2
 
 export type Decision =
   | { readonly kind: 'say'; readonly text: string; readonly isWrong: boolean }

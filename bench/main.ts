@@ -4,9 +4,10 @@
  *   npm run bench [-- --quick] [--only edge,mixed]     npm run bench:<name> [-- options]     … -- --help
  */
 import path from 'node:path'
+import { EXIT_USAGE } from '../test/support/arguments.ts'
 import { isInstalled } from '../test/support/programs.ts'
 import type { BenchName, BenchValues } from './benches.ts'
-import { decide, EXIT_USAGE } from './command.ts'
+import { decide } from './command.ts'
 import { createResults, resultsFolder, type Results } from './results.ts'
 
 type Runners = {

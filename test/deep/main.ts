@@ -10,7 +10,8 @@ import { createWriteStream, mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { parseArgs, stripVTControlCharacters } from 'node:util'
+import { stripVTControlCharacters } from 'node:util'
+import { argumentsOf } from '../support/arguments.ts'
 import { PARTS, type Part } from './parts.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -19,30 +20,26 @@ const MAX_SEED = 1_000_000
 const PROGRESS_MS = 10_000
 const SHOWN_LINES = 40
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    seed: { type: 'string' },
-    list: { type: 'boolean', default: false },
-    help: { type: 'boolean', default: false },
-  },
-})
 const names = PARTS.map(({ name }) => name)
-const unknown = positionals.filter((name) => !names.includes(name))
+const list = PARTS.map(
+  ({ name, what, minutes }) => `${name.padEnd(12)} ${String(minutes).padStart(3)} min  ${what}`,
+).join('\n')
+const { values, words } = argumentsOf(
+  {
+    command: 'test:deep',
+    does: list,
+    words: { sample: 'part', of: names, about: 'all of them by default' },
+  },
+  {
+    seed: { kind: 'whole', least: 0, most: MAX_SEED - 1, about: 'the seed of a run before, to repeat it' },
+    list: { kind: 'flag', about: 'only say what there is' },
+  },
+)
 
-if (values.list || values.help) {
-  console.log('npm run test:deep [-- part…] [--seed <seed>]\n')
-  for (const { name, what, minutes } of PARTS)
-    console.log(`${name.padEnd(12)} ${String(minutes).padStart(3)} min  ${what}`)
-} else if (unknown.length > 0) {
-  console.error(`There is no part "${unknown[0]}". There are: ${names.join(', ')}.`)
-  process.exitCode = 2
-} else if (values.seed !== undefined && !/^\d{1,6}$/.test(values.seed)) {
-  console.error(`--seed takes a whole number below ${MAX_SEED}, not "${values.seed}".`)
-  process.exitCode = 2
-} else {
-  const chosen = PARTS.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
-  process.exitCode = await runAll(chosen, values.seed ?? String(randomInt(MAX_SEED)))
+if (values.list) console.log(list)
+else {
+  const chosen = PARTS.filter(({ name }) => words.length === 0 || words.includes(name))
+  process.exitCode = await runAll(chosen, String(values.seed ?? randomInt(MAX_SEED)))
 }
 
 async function runAll(parts: readonly Part[], seed: string): Promise<number> {

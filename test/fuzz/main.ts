@@ -2,33 +2,33 @@
  * `npm run fuzz -- [--seconds 60] [--seed 1] [target…]`: one target after the other; fails when one has a finding.
  * Seconds are processor time.
  */
-import { parseArgs } from 'node:util'
 import { Worker } from 'node:worker_threads'
+import { argumentsOf } from '../support/arguments.ts'
 import { keep } from './corpus.ts'
 import type { Finding, FuzzReport } from './fuzz.ts'
 import { fuzzService, serviceTargets } from './service.ts'
 import { targets } from './targets.ts'
 import type { WorkerTask } from './worker.ts'
 
-const DEFAULT_SECONDS = 60
 /** Far above the bound for one input, in time of the thread: this one will not come back. */
 const ENDLESS_MS = 20_000
 const LOOK_EVERY_MS = 5000
 const MAX_INPUT_BYTES = 100_000
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { seconds: { type: 'string' }, seed: { type: 'string' } },
-})
-const seconds = Number(values.seconds ?? DEFAULT_SECONDS)
-const seed = Number(values.seed ?? Date.now() % 1_000_000)
 const known = [...targets, ...serviceTargets].map(({ name }) => name)
-const chosen = positionals.length > 0 ? positionals : known
-for (const name of chosen) {
-  if (known.includes(name)) continue
-  console.error(`There is no target "${name}". There are: ${known.join(', ')}.`)
-  process.exit(2)
-}
+const { values, words } = argumentsOf(
+  {
+    command: 'fuzz',
+    does: 'Gives parsers, and a running service, bytes that are made of those which reached something new.',
+    words: { sample: 'target', of: known, about: `all of them by default: ${known.join(', ')}` },
+  },
+  {
+    seconds: { kind: 'whole', least: 1, most: 86_400, default: 60, about: 'seconds of processor time per target' },
+    seed: { kind: 'whole', least: 0, most: 999_999, about: 'the seed of a run before, to repeat it' },
+  },
+)
+const { seconds, seed = Date.now() % 1_000_000 } = values
+const chosen = words.length > 0 ? words : known
 
 let failures = 0
 for (const name of chosen) {

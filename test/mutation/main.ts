@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { argumentsOf, EXIT_USAGE } from '../support/arguments.ts'
 import { FLOORS } from './floors.ts'
 import { read, write } from './journal.ts'
 import { report } from './report.ts'
@@ -17,10 +17,20 @@ const CONFIG = 'test/mutation/vitest.config.ts'
 /** The tests that reach a fault take a few seconds; what is silent for longer does not return. */
 const SILENCE_MS = 45_000
 
-const { values, positionals: filters } = parseArgs({ allowPositionals: true, options: { json: { type: 'string' } } })
+const { values, words: filters } = argumentsOf(
+  {
+    command: 'mutate',
+    does: 'Plants small faults into the pure decisions, and tells which of them no unit test notices. Takes ten minutes.',
+    words: { sample: 'folder or file', about: 'only what is below it, edge/send for example' },
+  },
+  { json: { kind: 'text', sample: 'file', about: 'write the faults that no test noticed to this file' } },
+)
 const started = Date.now()
 const targets = findTargets(filters)
-if (targets.length === 0) throw new Error(`nothing to mutate in ${filters.join(', ')}`)
+if (targets.length === 0) {
+  console.error(`There is nothing to mutate in ${filters.join(', ')} (see test/mutation/targets.ts).`)
+  process.exit(EXIT_USAGE)
+}
 const witnesses = findWitnesses(targets.map(({ file }) => file))
 const count = targets.reduce((sum, { mutants }) => sum + mutants.length, 0)
 console.log(`${count} faults in ${targets.length} files, ${witnesses.length} test files that load them`)

@@ -8,7 +8,7 @@ import { randomInt } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
+import { argumentsOf } from '../support/arguments.ts'
 import { mistakes, plant } from './planted.ts'
 
 const PROGRESS_MS = 5000
@@ -16,15 +16,24 @@ const DEFAULT_SEEDS = 10_000
 /** Each planted mistake has to be found within so many. */
 const PLANTED_SEEDS = 20_000
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: 'string' },
-    from: { type: 'string' },
-    seed: { type: 'string' },
-    planted: { type: 'boolean', default: false },
-    plant: { type: 'string' },
+const SEED = { kind: 'whole', least: 0, most: Number.MAX_SAFE_INTEGER } as const
+const { values } = argumentsOf(
+  {
+    command: 'simulate',
+    does: 'Runs the publish path on simulated machines, and says whether every promise was kept.',
   },
-})
+  {
+    seeds: {
+      ...SEED,
+      least: 1,
+      about: `how many runs (${DEFAULT_SEEDS}; with --planted at most ${PLANTED_SEEDS} each)`,
+    },
+    from: { ...SEED, about: 'the first seed, anywhere by default' },
+    seed: { ...SEED, about: 'tell this one run, bit by bit' },
+    planted: { kind: 'flag', about: 'plant known mistakes, and say after how many seeds each was found' },
+    plant: { kind: 'text', sample: 'name', about: 'plant this mistake' },
+  },
+)
 
 // Before anything of the publish path is loaded.
 if (values.plant !== undefined) plant(values.plant)
@@ -82,7 +91,7 @@ async function findPlanted(): Promise<boolean> {
 
 async function isFound(name: string): Promise<boolean> {
   const program = fileURLToPath(import.meta.url)
-  const args = [program, '--plant', name, '--seeds', values.seeds ?? String(PLANTED_SEEDS), '--from', '1']
+  const args = [program, '--plant', name, '--seeds', String(values.seeds ?? PLANTED_SEEDS), '--from', '1']
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   const said = await text(child.stdout)
   const after = /broke a promise, after (\d+) seeds/.exec(said)?.[1]
@@ -92,8 +101,5 @@ async function isFound(name: string): Promise<boolean> {
 }
 
 if (values.planted) process.exitCode = (await findPlanted()) ? 0 : 1
-else if (values.seed !== undefined) await tellSeed(Number(values.seed))
-else
-  process.exitCode = (await simulate(Number(values.seeds ?? DEFAULT_SEEDS), Number(values.from ?? randomInt(2 ** 32))))
-    ? 0
-    : 1
+else if (values.seed !== undefined) await tellSeed(values.seed)
+else process.exitCode = (await simulate(values.seeds ?? DEFAULT_SEEDS, values.from ?? randomInt(2 ** 32))) ? 0 : 1

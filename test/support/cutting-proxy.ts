@@ -19,7 +19,15 @@ export interface CuttingProxy {
   close(): Promise<void>
 }
 
-export async function startCuttingProxy(targetPort: number): Promise<CuttingProxy> {
+interface CuttingProxyOptions {
+  /** What has come is delivered, however long that takes, also when its sender has gone meanwhile. */
+  readonly isFaithful?: boolean
+}
+
+export async function startCuttingProxy(
+  targetPort: number,
+  { isFaithful = false }: CuttingProxyOptions = {},
+): Promise<CuttingProxy> {
   let sent = 0
   let limit = Number.POSITIVE_INFINITY
   let cuts = 0
@@ -47,7 +55,9 @@ export async function startCuttingProxy(targetPort: number): Promise<CuttingProx
       socket.on('close', () => {
         sockets.delete(socket)
         client.destroy()
-        upstream.destroy()
+        // A socket that is closed with bytes to send is given up by the kernel after some fifty seconds.
+        if (isFaithful) upstream.end()
+        else upstream.destroy()
       })
     }
     client.on('data', (chunk: Buffer) => {

@@ -37,7 +37,7 @@ export interface Person {
   type(keys: string): Promise<void>
   /** The body of a function in the page. */
   script(body: string, ...args: readonly unknown[]): Promise<unknown>
-  /** Acts in a frame; afterwards in the page again. */
+  /** Acts in a frame, and in the one that replaces it meanwhile; afterwards in the page again. */
   inFrame<Value>(css: string, act: () => Promise<Value>): Promise<Value>
   forgetCookies(): Promise<void>
   beSignedIn(email: string, password: string): Promise<void>
@@ -67,6 +67,17 @@ export async function openPerson(engine: Engine, stack: Stack, options: Partial<
 
 function personAt(driver: Driver, stack: Stack): Person {
   const { command } = driver
+  /** The frame that is acted in. */
+  let within: string | undefined
+
+  /** Goes into the frame that is there at this moment: the one before may be gone, and all commands to it with it. */
+  async function enter(css: string): Promise<true | undefined> {
+    await command('SwitchToFrame', { id: null })
+    const [frame] = (await command('FindElements', { using: 'css selector', value: css })) as object[]
+    if (frame === undefined) return undefined
+    await command('SwitchToFrame', { id: frame })
+    return true
+  }
 
   /** The first element of these that is on the screen. */
   async function shown(xpath: string): Promise<string | undefined> {
@@ -89,9 +100,11 @@ function personAt(driver: Driver, stack: Stack): Person {
       } catch (error) {
         if (!(error instanceof RefusedByBrowser)) throw error
         refusal = ` (${error.message})`
+        if (within !== undefined) await enter(within).catch(ignoreRefusal)
       }
       await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))
     }
+    await command('SwitchToFrame', { id: null })
     throw new Error(`${what} did not come${refusal}; the page at ${await address()} says:\n${await words()}`)
   }
 
@@ -156,15 +169,12 @@ function personAt(driver: Driver, stack: Stack): Person {
     },
     script,
     inFrame: async (css, acting) => {
-      await until(`the frame ${css}`, async () => {
-        const [frame] = (await command('FindElements', { using: 'css selector', value: css })) as object[]
-        if (frame === undefined) return undefined
-        await command('SwitchToFrame', { id: frame })
-        return true
-      })
+      await until(`the frame ${css}`, () => enter(css))
+      within = css
       try {
         return await acting()
       } finally {
+        within = undefined
         await command('SwitchToFrame', { id: null })
       }
     },
@@ -187,6 +197,10 @@ function personAt(driver: Driver, stack: Stack): Person {
     },
     close: () => driver.close(),
   }
+}
+
+function ignoreRefusal(error: unknown): void {
+  if (!(error instanceof RefusedByBrowser)) throw error
 }
 
 const TOO_WIDE = `

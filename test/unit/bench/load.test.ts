@@ -16,7 +16,7 @@ import { summarise, type Measured, type Plan } from '../../../bench/load/summary
 import { Tally, type Slice } from '../../../bench/load/tally.ts'
 import { pagesOf, targetOf } from '../../../bench/load/target.ts'
 import { probe } from '../../../bench/load/probe.ts'
-import { readArguments } from '../../../bench/arguments.ts'
+import { readArguments } from '../../support/arguments.ts'
 import { benches, type BenchValues } from '../../../bench/benches.ts'
 import { createProgress } from '../../../bench/progress.ts'
 import { openLocalCa } from '../../../certs/local/local-ca.ts'

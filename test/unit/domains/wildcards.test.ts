@@ -1,4 +1,4 @@
-/** What the zone of a wildcard has to hold: the alias of every name, the alias of the proof, and permission for wildcards. */
+/** What the zone of a wildcard has to hold: the alias of every name, the alias of the proof, and permission for wildcards. And what other names hear. */
 import { expect, test } from 'vitest'
 import { diagnose, type WantedZone } from '../../../control/drops/domains/doctor/diagnose.ts'
 import type { Observation } from '../../../control/drops/domains/dns/observe.ts'
@@ -84,4 +84,14 @@ test('other names are held by no word about wildcards, and proven over HTTP', ()
   const reasonOf = (seen: Partial<Observation>): string | null => diagnose({ ...right, ...seen }, name).reason
   expect(reasonOf({ ...caa(['issue', 'our-ca.test'], ['issuewild', ';']), delegation: [] })).toBe(null)
   expect(reasonOf(caa(['issue', 'our-ca.test; validationmethods=dns-01']))).toBe('caa_forbids')
+})
+
+test('a name that was proven by its alias, and has an address now, hears of no record that it never had', () => {
+  const name = { ...wanted, domain: 'example.com', proofsAt: undefined }
+  const { reason, warnings } = diagnose({ ...right, chain: [], delegation: [] }, name)
+  expect(reason).toBe(null)
+  expect(warnings).toEqual([
+    expect.stringMatching(/^Nothing in the zone proves the name.*without the TXT record _dropway/),
+  ])
+  expect(warnings.join()).not.toContain('gone')
 })

@@ -231,7 +231,8 @@ function proofLines(seen: Observation, wanted: WantedZone, routing: Routing): Pr
   const finding: Finding =
     seen.txts === undefined ? { reason: 'servfail', about: name } : { reason: 'txt_missing', about: '' }
   if (!wanted.isProven) return { finding, lines: [line], warnings: [] }
-  const warning = `The TXT record ${name} that proved the name is gone. The domain stays yours; without the record, another account that proves the name can take it over.`
+  // How it was proven is not known any more: by an alias, perhaps, and then there never was such a record.
+  const warning = `Nothing in the zone proves the name at present. The domain stays yours; without the TXT record ${name}, another account that proves the name can take it over.`
   return { finding: undefined, lines: [line], warnings: routing.finding ? [] : [warning] }
 }
 

@@ -26,6 +26,7 @@ import { createBoundedWork } from '../../../../shared/running/turns.ts'
 import { markdownLanding, requireLandingPage } from '../../publishing/intake/bundle.ts'
 import { receiveContent } from '../../publishing/intake/take-in.ts'
 import { findOwnSlug, lockOrganisation, ownBlobs } from '../queries.ts'
+import { createArrivals } from './arrivals.ts'
 import { requireFewUnderWay, UPLOAD_LIFETIME_MS } from './under-way.ts'
 import { requireAccess } from '../settings/sharing-changes.ts'
 import { wantedAccess, type AccessInput } from '../../viewers/access.ts'
@@ -76,6 +77,9 @@ export interface WelcomeQuestion {
   readonly byteSize: number
 }
 
+/** Hands over the files of a request, one by one. */
+type EachFile = (take: (hash: string, body: Readable) => Promise<void>) => Promise<void>
+
 export interface Uploads {
   /** Opens an upload of the listed files; `missing` are those that are not stored yet. */
   start(actor: Actor, siteId: string, wanted: StartUpload): Promise<StartedUpload>
@@ -93,11 +97,7 @@ export interface Uploads {
    * Several whole files of one request, which `each` hands over one by one. What arrived before a connection broke
    * is kept. A file that is there already is passed over, so that a caller may simply send a batch again.
    */
-  receiveSeveral(
-    actor: Actor,
-    place: UploadPlace,
-    each: (take: (hash: string, body: Readable) => Promise<void>) => Promise<void>,
-  ): Promise<string[]>
+  receiveSeveral(actor: Actor, place: UploadPlace, each: EachFile): Promise<string[]>
   /** Publishes what was sent, once, however often it is asked for. */
   finish(actor: Actor, place: UploadPlace): Promise<Propagated<ApiVersion>>
   /** Forgets uploads whose time is over, and partial files of every upload that is forgotten, here or elsewhere. */
@@ -249,6 +249,7 @@ function createUploadArrival(
   deps: UploadsDependencies,
 ): Pick<Uploads, 'progress' | 'offset' | 'receive' | 'receiveSeveral'> {
   const { sql, blobs, partialsDir } = deps
+  const arrivals = createArrivals()
   const partialPath = (uploadId: string, hash: string): string => path.join(partialsDir, uploadId, hash)
 
   async function requireExpected(uploadId: string, hash: string): Promise<queries.UploadBlob> {
@@ -282,10 +283,39 @@ function createUploadArrival(
     await storeVerified(blobs, partial, hash)
   }
 
+  async function receiveSeveral(uploadId: string, each: EachFile): Promise<string[]> {
+    const expected = await queries.listUploadBlobs(sql, uploadId)
+    const stored = new Set<string>()
+    const storing = createBoundedWork(PARALLEL_WRITES)
+    const take = async (hash: string, body: Readable): Promise<void> => {
+      const file = expected.get(hash)
+      if (!file) throw errors.notFound('file in this upload')
+      if (file.stored || stored.has(hash)) return
+      if (file.size > MAX_WHOLE_BYTES)
+        throw errors.invalidRequest(`Send files of more than ${MAX_WHOLE_BYTES / 1000} kB one by one.`)
+      const { bytes, failure } = await readUpTo(file.size, body)
+      if (failure) throw failure
+      if (sha256(bytes) !== hash) throw errors.invalidRequest(`The bytes of ${hash} do not match their sha256.`)
+      await storing.begin(async () => {
+        await blobs.put(bytes)
+        stored.add(hash)
+      })
+    }
+    try {
+      await each(take)
+      await storing.end()
+    } finally {
+      await storing.end().catch(() => {})
+      if (stored.size > 0) await queries.markStored(sql, uploadId, [...stored])
+    }
+    return [...stored]
+  }
+
   return {
     async progress(actor, place) {
       const { uploadId } = place
       const { upload } = await requireUpload(deps, actor, place)
+      await arrivals.settled(uploadId)
       const missing = await queries.listMissing(sql, uploadId)
       const begun = await readdir(path.join(partialsDir, uploadId)).catch(() => [])
       const arrived: Record<string, number> = {}
@@ -295,48 +325,27 @@ function createUploadArrival(
 
     async offset(actor, place, hash) {
       await requireUpload(deps, actor, place)
+      const partial = partialPath(place.uploadId, hash)
+      await arrivals.settled(partial)
       const file = await requireExpected(place.uploadId, hash)
-      return file.stored ? file.size : sizeOf(partialPath(place.uploadId, hash))
+      return file.stored ? file.size : sizeOf(partial)
     },
 
     async receive(actor, place, { hash, offset, body }) {
       const { uploadId } = place
       await requireUpload(deps, actor, place)
-      const file = await requireExpected(uploadId, hash)
-      if (file.stored) return
-      if (offset === 0 && file.size <= MAX_WHOLE_BYTES) await receiveWhole(uploadId, file, body)
-      else await receiveRest(uploadId, file, offset, body)
-      await queries.markStored(sql, uploadId, [hash])
+      await arrivals.file(partialPath(uploadId, hash), body, async () => {
+        const file = await requireExpected(uploadId, hash)
+        if (file.stored) return
+        if (offset === 0 && file.size <= MAX_WHOLE_BYTES) await receiveWhole(uploadId, file, body)
+        else await receiveRest(uploadId, file, offset, body)
+        await queries.markStored(sql, uploadId, [hash])
+      })
     },
 
     async receiveSeveral(actor, place, each) {
-      const { uploadId } = place
       await requireUpload(deps, actor, place)
-      const expected = await queries.listUploadBlobs(sql, uploadId)
-      const stored = new Set<string>()
-      const storing = createBoundedWork(PARALLEL_WRITES)
-      const take = async (hash: string, body: Readable): Promise<void> => {
-        const file = expected.get(hash)
-        if (!file) throw errors.notFound('file in this upload')
-        if (file.stored || stored.has(hash)) return
-        if (file.size > MAX_WHOLE_BYTES)
-          throw errors.invalidRequest(`Send files of more than ${MAX_WHOLE_BYTES / 1000} kB one by one.`)
-        const { bytes, failure } = await readUpTo(file.size, body)
-        if (failure) throw failure
-        if (sha256(bytes) !== hash) throw errors.invalidRequest(`The bytes of ${hash} do not match their sha256.`)
-        await storing.begin(async () => {
-          await blobs.put(bytes)
-          stored.add(hash)
-        })
-      }
-      try {
-        await each(take)
-        await storing.end()
-      } finally {
-        await storing.end().catch(() => {})
-        if (stored.size > 0) await queries.markStored(sql, uploadId, [...stored])
-      }
-      return [...stored]
+      return arrivals.batch(place.uploadId, () => receiveSeveral(place.uploadId, each))
     },
   }
 }

@@ -1,5 +1,11 @@
-/** The arguments of a bench: what it may be told, what was said, and one sentence about what cannot be understood. Pure. */
+/**
+ * The arguments of a bench, and of a command about tests: what it may be told, what was said, and one sentence about what
+ * cannot be understood.
+ */
 import { parseArgs } from 'node:util'
+
+/** Nothing was done, because of how it was called. */
+export const EXIT_USAGE = 2
 
 export type Option = NumberOption | DurationOption | ListOption | TextOption | FlagOption
 
@@ -12,7 +18,8 @@ export interface NumberOption extends Described {
   readonly kind: 'whole' | 'number'
   readonly least: number
   readonly most: number
-  readonly default: number
+  /** Undefined: the caller knows better what to do without it. */
+  readonly default?: number
 }
 
 /** Seconds: `30`, `30s`, `2m` or `1h`. */
@@ -42,8 +49,18 @@ export interface FlagOption extends Described {
 
 export type Options = Readonly<Record<string, Option>>
 
+/** What may stand alone, without an option before it. */
+export interface Words extends Described {
+  /** What stands for each in --help. */
+  readonly sample: string
+  /** Undefined: any. */
+  readonly of?: readonly string[]
+}
+
 type ValueOf<One extends Option> = One extends NumberOption | DurationOption
-  ? number
+  ? One extends { readonly default: number }
+    ? number
+    : number | undefined
   : One extends ListOption
     ? readonly string[]
     : One extends FlagOption
@@ -55,12 +72,12 @@ type ValueOf<One extends Option> = One extends NumberOption | DurationOption
 export type ValuesOf<All extends Options> = { readonly [Name in keyof All]: ValueOf<All[Name]> }
 
 export type Read<All extends Options> =
-  | { readonly kind: 'run'; readonly values: ValuesOf<All> }
+  | { readonly kind: 'run'; readonly values: ValuesOf<All>; readonly words: readonly string[] }
   | { readonly kind: 'help' }
   | { readonly kind: 'wrong'; readonly sentence: string }
 
-/** What was said, checked against what may be said. `--help` wins over everything else. */
-export function readArguments<All extends Options>(options: All, args: readonly string[]): Read<All> {
+/** Reads what was said, and checks it against what may be said. `--help` wins over everything else. Pure. */
+export function readArguments<All extends Options>(options: All, args: readonly string[], words?: Words): Read<All> {
   const { tokens } = parseArgs({
     args: [...args],
     options: Object.fromEntries(
@@ -70,11 +87,14 @@ export function readArguments<All extends Options>(options: All, args: readonly 
     tokens: true,
   })
   const said = new Map<string, string | undefined>()
+  const alone: string[] = []
   let wrong: string | undefined
   for (const token of tokens) {
     if (token.kind === 'option-terminator') continue
-    if (token.kind === 'positional') wrong ??= `“${token.value}” stands alone: every value follows an option`
-    else if (token.name === 'help' || token.name === 'h') return { kind: 'help' }
+    if (token.kind === 'positional') {
+      alone.push(token.value)
+      wrong ??= whyNotAlone(token.value, words)
+    } else if (token.name === 'help' || token.name === 'h') return { kind: 'help' }
     else if (!Object.hasOwn(options, token.name)) wrong ??= `There is no option ${token.rawName}`
     else if (said.has(token.name)) wrong ??= `--${token.name} is given twice`
     else said.set(token.name, token.value ?? undefined)
@@ -86,7 +106,13 @@ export function readArguments<All extends Options>(options: All, args: readonly 
     else values[name] = read.value
   }
   if (wrong !== undefined) return { kind: 'wrong', sentence: `${wrong} (see --help).` }
-  return { kind: 'run', values: values as ValuesOf<All> }
+  return { kind: 'run', values: values as ValuesOf<All>, words: alone }
+}
+
+function whyNotAlone(word: string, words: Words | undefined): string | undefined {
+  if (words === undefined) return `“${word}” stands alone: every value follows an option`
+  if (words.of === undefined || words.of.includes(word)) return undefined
+  return `There is no ${words.sample} “${word}”: ${words.of.join(', ')}`
 }
 
 type Checked = { readonly value: unknown } | { readonly wrong: string }
@@ -191,7 +217,7 @@ function aboutOf(option: Option): string {
   switch (option.kind) {
     case 'whole':
     case 'number':
-      return `${option.about} (${option.default})`
+      return option.default === undefined ? option.about : `${option.about} (${option.default})`
     case 'duration':
       return `${option.about} (${option.default}s)`
     case 'list':
@@ -203,4 +229,22 @@ function aboutOf(option: Option): string {
     default:
       return option satisfies never
   }
+}
+
+/** How a command about tests was called; one that cannot be understood, or asks for help, ends here. */
+export function argumentsOf<All extends Options>(
+  usage: { readonly command: string; readonly does: string; readonly words?: Words },
+  options: All,
+): { readonly values: ValuesOf<All>; readonly words: readonly string[] } {
+  const { command, does, words } = usage
+  const read = readArguments(options, process.argv.slice(2), words)
+  if (read.kind === 'run') return read
+  if (read.kind === 'wrong') {
+    process.stderr.write(`${read.sentence}\n`)
+    process.exit(EXIT_USAGE)
+  }
+  const ofWords = words === undefined ? [] : [`${words.sample}: ${words.about}`]
+  const call = `npm run ${command} -- ${words === undefined ? '' : `[<${words.sample}> …] `}[options]`
+  process.stdout.write(`${[call, does, ...ofWords, describeOptions(options)].join('\n\n')}\n`)
+  process.exit(0)
 }
