@@ -102,8 +102,8 @@ async function deploy(share: number | undefined): Promise<{ atEnd: Carried; atRe
 /** Shares of the content that the wire has carried when control stops. */
 const MOMENTS = [0, 0.1, 0.3, 0.5, 0.7, 0.9, 1]
 
-/** Questions what has arrived, lists that are announced anew, and the last piece of each connection that breaks. */
-const SLACK_BYTES = 1_000_000
+/** Questions what has arrived, lists that are announced anew, and the last pieces of four connections that break: some 300 kB of each. */
+const SLACK_BYTES = 2_000_000
 
 let plain: Carried
 

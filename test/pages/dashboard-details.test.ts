@@ -1,6 +1,7 @@
 /** Small things that people stumble over: what stands on one line, what comes back, what an empty page says, whose clock it is. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { apiFor, fileForm } from '../support/api.ts'
 import { launchBrowser } from '../support/browser.ts'
 import { beSignedIn, openVisitor, PASSWORD, type Visitor } from '../support/dashboard-visitor.ts'
 import { sharedStack, type Account, type Published, type Stack } from '../support/stack.ts'
@@ -118,4 +119,32 @@ test('the pages of the edge may show the icon of their host: a missing one, and 
     })`)
     expect(isShown, url).toBe(true)
   }
+})
+
+test('two versions of a Markdown page are compared as Markdown', async () => {
+  const api = apiFor(stack, account)
+  const drop = (await api.create()).json<Published>()
+  for (const line of ['The **first** line', 'The **second** line'])
+    await api.upload(drop.id, fileForm('notes.md', `# Notes\n\n${line}\n`))
+  await visitor.goto(`/sites/${drop.id}/versions`)
+  await visitor.page.getByRole('link', { name: 'What changed' }).first().click()
+  await visitor.page.getByRole('heading', { name: 'What version 2 changed' }).waitFor()
+  const words = await visitor.page.locator('main').innerText()
+  expect(words).toContain('The **second** line')
+  expect(words).not.toContain('<strong>')
+})
+
+test('the plans say what keeps a free drop online, and that the free plan is one per person', async () => {
+  await visitor.goto('/account/plan')
+  const words = await visitor.page.locator('main').innerText()
+  expect(words).toContain('while you sign in or publish every 30 days')
+  expect(words).toMatch(/3 per person/)
+})
+
+test('the API shows a preview address as it really is', async () => {
+  const { components } = (await stack.fetch('/api/v1/openapi.json')).json()
+  const [version] = (await apiFor(stack, account).versions(site.id)).json<{ preview_url: string }[]>()
+  const lengthIn = (address: string): number => /^https:\/\/\d+-([a-z0-9]+)--[a-z]/.exec(address)?.[1]?.length ?? 0
+  expect(lengthIn(version!.preview_url)).toBeGreaterThan(9)
+  expect(lengthIn(components.schemas.Version.properties.preview_url.examples[0])).toBe(lengthIn(version!.preview_url))
 })

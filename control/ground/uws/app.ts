@@ -1,6 +1,7 @@
 /** uWS.App over node:http: listens, routes, and hands each request to its handler. */
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { MAX_HEADER_BYTES } from '../../../shared/contracts/limits.ts'
 import type { ReceivedRequest } from '../../../shared/http/received-request.ts'
 import { HttpRequest } from './http-request.ts'
@@ -13,11 +14,19 @@ export type ListenSocket = http.Server
 /** Longer than a proxy keeps an idle connection for reuse: the proxy closes first, so no request meets a closing socket. */
 const KEEP_ALIVE_MS = 65_000
 const HEADERS_TIMEOUT_MS = 30_000
+/** For a head that is late: what this process did not read while it stood still is read within its next turns, on a busy machine too. */
+const LAST_CHANCE_MS = 10_000
 
 export class App {
   readonly #routers = new Map<string, Router<Handler>>()
   readonly #any = new Router<Handler>()
   readonly #servers = new Set<http.Server>()
+  /** How many have come on a connection. */
+  readonly #heads = new WeakMap<Duplex, number>()
+
+  #headsOf(socket: Duplex): number {
+    return this.#heads.get(socket) ?? 0
+  }
 
   #on(method: string, pattern: string, handler: Handler): this {
     let router = this.#routers.get(method)
@@ -88,9 +97,18 @@ export class App {
         maxHeaderSize: MAX_HEADER_BYTES,
         joinDuplicateHeaders: true,
       },
-      (request, response) => this.#handle(request as ReceivedRequest, response),
+      (request, response) => {
+        this.#heads.set(request.socket, this.#headsOf(request.socket) + 1)
+        this.#handle(request as ReceivedRequest, response)
+      },
     )
-    server.on('clientError', refuseMalformed)
+    server.on('clientError', (error, socket) => {
+      if ((error as NodeJS.ErrnoException).code !== 'ERR_HTTP_REQUEST_TIMEOUT') return refuseMalformed(error, socket)
+      const before = this.#headsOf(socket)
+      setTimeout(() => {
+        if (this.#headsOf(socket) === before) refuseMalformed(error, socket)
+      }, LAST_CHANCE_MS)
+    })
     server.once('error', () => done(false))
     server.listen(where, () => {
       this.#servers.add(server)
@@ -128,7 +146,7 @@ function splitTarget(target: string): [path: string, query: string] {
   return [path.startsWith('/') ? path : `/${path}`, mark < 0 ? '' : relative.slice(mark + 1)]
 }
 
-function refuseMalformed(error: NodeJS.ErrnoException, socket: import('node:stream').Duplex): void {
+function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return

@@ -77,3 +77,22 @@ test('a reading that fails is forgotten, and its failure is told to its own call
   await expect(failing).rejects.toThrow('the disk is full')
   await asked
 })
+
+test('an announced request is waited for, whether it comes to read or is refused; it never waits for itself', async () => {
+  const log: string[] = []
+  const arrivals = createArrivals(heldTime())
+  const { promise: known, resolve: recognise } = Promise.withResolvers<void>()
+  const body = new PassThrough()
+  const sending = arrivals.announced('a', async () => {
+    await known
+    await arrivals.file('a', body, reading(log, 'first', body))
+  })
+  const asked = arrivals.settled('a').then(() => log.push('told'))
+  await turn()
+  expect(log).toEqual([])
+  recognise()
+  await expect.poll(() => log).toEqual(['first begins'])
+  body.destroy()
+  await Promise.all([sending, asked])
+  expect(log).toEqual(['first begins', 'first ends', 'told'])
+})

@@ -52,6 +52,12 @@ interface UploadRoutesDependencies {
 }
 
 export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDependencies): Route[] {
+  /** From its head on, before its caller is known. */
+  const bringing = (route: Route): Route => ({
+    ...route,
+    handle: (request) =>
+      uploads.bringing(request.params['upload_id'] ?? '', request.params['sha256'], async () => route.handle(request)),
+  })
   return [
     apiRoute({
       method: 'POST',
@@ -92,26 +98,28 @@ export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDe
       output: schemas.uploadProgressSchema,
       run: ({ actor, params }) => uploads.progress(actor, placeOf(params)),
     }),
-    apiRoute({
-      method: 'POST',
-      path: `${uploadPath}/blobs`,
-      access: 'verified',
-      needs: 'publish',
-      isOfPreview: true,
-      tag,
-      summary: 'Send several small files: parts of a form, each named by its sha256',
-      status: 200,
-      form: z.object({}).catchall(z.file()),
-      formSamples: { files: { [schemas.SAMPLE_SHA256]: 'index.html' } },
-      output: schemas.storedBlobsSchema,
-      run: async ({ actor, request, params }) => ({
-        stored: await uploads.receiveSeveral(actor, placeOf(params), (take) =>
-          request.multipart(async (part) => {
-            if (part.kind === 'file') await take(part.name, part.stream)
-          }),
-        ),
+    bringing(
+      apiRoute({
+        method: 'POST',
+        path: `${uploadPath}/blobs`,
+        access: 'verified',
+        needs: 'publish',
+        isOfPreview: true,
+        tag,
+        summary: 'Send several small files: parts of a form, each named by its sha256',
+        status: 200,
+        form: z.object({}).catchall(z.file()),
+        formSamples: { files: { [schemas.SAMPLE_SHA256]: 'index.html' } },
+        output: schemas.storedBlobsSchema,
+        run: async ({ actor, request, params }) => ({
+          stored: await uploads.receiveSeveral(actor, placeOf(params), (take) =>
+            request.multipart(async (part) => {
+              if (part.kind === 'file') await take(part.name, part.stream)
+            }),
+          ),
+        }),
       }),
-    }),
+    ),
     {
       method: arrivedSpec.method,
       path: blobPath,
@@ -123,7 +131,7 @@ export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDe
         return { status: 200, headers: { 'upload-offset': String(offset), 'cache-control': 'no-store' } }
       },
     },
-    {
+    bringing({
       method: sendSpec.method,
       path: blobPath,
       operation: describeOperation(sendSpec),
@@ -135,7 +143,7 @@ export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDe
         await uploads.receive(actor, placeOf(params), file)
         return { status: 204 }
       },
-    },
+    }),
     apiRoute({
       method: 'POST',
       path: `${uploadPath}/finish`,

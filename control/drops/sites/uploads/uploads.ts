@@ -91,6 +91,8 @@ export interface Uploads {
   progress(actor: Actor, place: UploadPlace): Promise<UploadProgress>
   /** How many bytes of a blob have arrived, so that a broken connection resumes there. */
   offset(actor: Actor, place: UploadPlace, hash: string): Promise<number>
+  /** Handles a request that brings a file, or several: what is asked about them meanwhile waits for it. */
+  bringing<Result>(uploadId: string, hash: string | undefined, handle: () => Promise<Result>): Promise<Result>
   /** One file, or the rest of it from `offset` on. */
   receive(actor: Actor, place: UploadPlace, file: { hash: string; offset: number; body: Readable }): Promise<void>
   /**
@@ -247,7 +249,7 @@ function createUploadStart({
 /** While bytes arrive. */
 function createUploadArrival(
   deps: UploadsDependencies,
-): Pick<Uploads, 'progress' | 'offset' | 'receive' | 'receiveSeveral'> {
+): Pick<Uploads, 'progress' | 'offset' | 'bringing' | 'receive' | 'receiveSeveral'> {
   const { sql, blobs, partialsDir } = deps
   const arrivals = createArrivals()
   const partialPath = (uploadId: string, hash: string): string => path.join(partialsDir, uploadId, hash)
@@ -330,6 +332,9 @@ function createUploadArrival(
       const file = await requireExpected(place.uploadId, hash)
       return file.stored ? file.size : sizeOf(partial)
     },
+
+    bringing: (uploadId, hash, handle) =>
+      arrivals.announced(hash === undefined ? uploadId : partialPath(uploadId, hash), handle),
 
     async receive(actor, place, { hash, offset, body }) {
       const { uploadId } = place
