@@ -8,19 +8,16 @@
  * huge      100,000 files in one zip: seconds (bar: 60) and what control's memory grows by (bar: 300 MB)
  */
 import { once } from 'node:events'
-import { createWriteStream } from 'node:fs'
 import https from 'node:https'
 import path from 'node:path'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
-import { ZipFile } from 'yazl'
 import { startCountedServices } from '../../test/support/counting/round-trips.ts'
 import { quantile } from '../../test/support/figures.ts'
 import { startProcess } from '../../test/support/fleet.ts'
 import { cpuMs, residentMb } from '../../test/support/processes.ts'
 import { startStack, type OwnStack } from '../../test/support/stack.ts'
+import { writeZip } from './zip-file.ts'
 
 const CALLERS = 32
 const MANY_SECONDS = 10
@@ -241,20 +238,6 @@ async function visitsFor({ ca, httpsPort }: OwnStack, host: string, seconds: num
   return taken.toSorted((a, b) => a - b)
 }
 
-/** One file after the other: yazl begins to compress at once what it is given whole, with 200 kB of memory for each. */
-export async function writeZip(
-  file: string,
-  count: number,
-  nameOf: (index: number) => string,
-  contentOf: (index: number) => Buffer,
-): Promise<void> {
-  const zip = new ZipFile()
-  for (let index = 0; index < count; index++)
-    zip.addReadStreamLazy(nameOf(index), (give) => give(null, Readable.from([contentOf(index)])))
-  zip.end()
-  await pipeline(zip.outputStream, createWriteStream(file))
-}
-
 /** How a part uploads a file to a site: `uploadFile` of the bench that runs it. */
 type Upload = (stack: OwnStack, account: { token: string }, file: string) => Promise<void>
 
@@ -263,7 +246,7 @@ export async function benchHuge(work: string, upload: Upload): Promise<object> {
   try {
     const account = await stack.createAccount('business')
     const file = path.join(work, 'huge.zip')
-    await writeZip(
+    writeZip(
       file,
       HUGE_FILES,
       (index) => (index === 0 ? 'index.html' : `pages/${index % 400}/page-${index}.html`),
@@ -274,9 +257,8 @@ export async function benchHuge(work: string, upload: Upload): Promise<object> {
     let peak = before
     const sampling = setInterval(() => (peak = Math.max(peak, residentMb(control))), SAMPLE_MS)
     const startedAt = performance.now()
-    await upload(stack, account, file)
+    await upload(stack, account, file).finally(() => clearInterval(sampling))
     const seconds = (performance.now() - startedAt) / 1000
-    clearInterval(sampling)
     return {
       files: HUGE_FILES,
       seconds: round2(seconds),

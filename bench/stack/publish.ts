@@ -30,7 +30,8 @@ import { createProgress } from '../progress.ts'
 import type { Results } from '../results.ts'
 import { startCountedServices, type CountedServices, type Turns } from '../../test/support/counting/round-trips.ts'
 import { median } from '../../test/support/figures.ts'
-import { benchBeside, benchHuge, benchMany, writeZip } from './publish-load.ts'
+import { benchBeside, benchHuge, benchMany } from './publish-load.ts'
+import { writeZip } from './zip-file.ts'
 
 const FILES = 1000
 const FILE_BYTES = 20_000
@@ -131,7 +132,7 @@ async function benchZip({ stack, account, work, rounds }: Course): Promise<objec
   for (let round = 0; round < rounds; round++) {
     const file = path.join(work, `site-${round}.zip`)
     // Pages of words, new in every round: nothing is in the store already.
-    await writeZip(file, FILES, nameOf, (index) => pageOf(round, index))
+    writeZip(file, FILES, nameOf, (index) => pageOf(round, index))
     const target = path.join(work, `unzipped-${round}`)
     theirs.push(timed(() => unzipAndHash(file, target)))
     const site = await newSite(stack, account)
@@ -176,7 +177,7 @@ async function benchRedeploy(
   const api = openCaller(stack, { token })
   const file = path.join(work, 'redeploy.zip')
   const pages = Array.from({ length: count }, (_, index) => pageOf(99, index, fileBytes))
-  await writeZip(file, count, nameOf, (index) => pages[index]!)
+  writeZip(file, count, nameOf, (index) => pages[index]!)
   const site = await newSite(stack, account)
   await uploadFile({ httpsPort, ca, token, site, file, name: 'site.zip' })
   const deploy = async (round: number): Promise<number> => {
