@@ -12,6 +12,8 @@ import { sharedStack, type Stack } from '../support/stack.ts'
 const MAX_PAGE_BYTES = 100_000
 /** Of the layout, as browsers count it: a tenth is called good. */
 const MAX_SHIFTS = 0.02
+/** How often a page is opened again that was given another size while it came. */
+const MAX_RESIZED = 3
 
 let stack: Stack
 let browser: Browser
@@ -98,17 +100,30 @@ const VIEWS = [
 /** The narrowest screen for which pages are made. */
 const NARROWEST = 320
 
-/**
- * How much of the page has moved; what happened so far is told within two frames. A window that has just changed its size
- * counts as input, so input is no excuse here.
- */
+interface Shifts {
+  readonly moved: number
+  /** The window changed its size shortly before something moved, which Chromium takes for input. Nobody else gives any. */
+  readonly isResized: boolean
+  /** What moved, when, from where to where. */
+  readonly parts: readonly string[]
+}
+
+/** How much of the page has moved; what happened so far is told within two frames. */
 const SHIFTS = `new Promise((done) => {
   let moved = 0
+  let isResized = false
+  const parts = []
+  const box = ({ x, y, width, height }) => [x, y, width, height].map(Math.round).join(' ')
   const observer = new PerformanceObserver((list) => {
-    for (const { value } of list.getEntries()) moved += value
+    for (const { value, startTime, sources, hadRecentInput } of list.getEntries()) {
+      moved += value
+      isResized ||= hadRecentInput
+      for (const { node, previousRect, currentRect } of sources)
+        parts.push(Math.round(startTime) + ' ms ' + (node?.nodeName ?? 'gone') + '.' + (node?.className ?? '') + ': ' + box(previousRect) + ' to ' + box(currentRect))
+    }
   })
   observer.observe({ type: 'layout-shift', buffered: true })
-  requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(moved))))
+  requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done({ moved, isResized, parts }))))
 })`
 
 const TWO_FRAMES = 'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))'
@@ -153,10 +168,15 @@ describe.each(VIEWS)('at $width px, first $scheme, then $other', ({ width, schem
       const found: string[] = []
       const pages = who === 'strangers' ? PUBLIC_PAGES : [...ACCOUNT_PAGES, ...sitePages]
       for (const path of sampled(pages, width === VIEWS[0].width)) {
-        const bytes = await open(path)
+        let bytes = await open(path)
+        let { moved, isResized, parts } = (await page.evaluate(SHIFTS)) as Shifts
+        // A busy Chromium gives a new page its size late: only once it stands still can the page be judged.
+        for (let attempt = 0; isResized && !(moved < MAX_SHIFTS) && attempt < MAX_RESIZED; attempt++) {
+          bytes = await open(path)
+          ;({ moved, isResized, parts } = (await page.evaluate(SHIFTS)) as Shifts)
+        }
         if (bytes === 0 || bytes > MAX_PAGE_BYTES) found.push(`${path}: weighs ${bytes} bytes`)
-        const shifts = (await page.evaluate(SHIFTS)) as number
-        if (!(shifts < MAX_SHIFTS)) found.push(`${path}: moves by ${shifts} while it loads`)
+        if (!(moved < MAX_SHIFTS)) found.push(`${path}: moves by ${moved} while it loads (${parts.join(', ')})`)
         for (const violation of await seriousViolations(page)) found.push(`${path}: ${violation}`)
         if (await page.evaluate(IS_WIDE)) found.push(`${path}: scrolls sideways`)
         if ((await page.getByRole('heading', { level: 1 }).count()) !== 1) found.push(`${path}: not exactly one h1`)
@@ -215,7 +235,7 @@ test('the check of what moves finds it', async () => {
   await visitor.page.setContent('<h1>x</h1><p>text</p>')
   await visitor.page.waitForFunction(`performance.getEntriesByName('first-contentful-paint').length > 0`)
   await visitor.page.evaluate(`document.querySelector('h1').style.marginTop = '400px'`)
-  await expect.poll(() => visitor.page.evaluate(SHIFTS)).toBeGreaterThan(MAX_SHIFTS)
+  await expect.poll(async () => ((await visitor.page.evaluate(SHIFTS)) as Shifts).moved).toBeGreaterThan(MAX_SHIFTS)
   await visitor.close()
 })
 
