@@ -150,7 +150,7 @@ export const benches = {
   },
   growth: {
     asks: 'Whether memory comes back after many publishes and unlocked visits',
-    lasts: '4 minutes',
+    lasts: '6 minutes',
     options: {
       publishes: { ...count(10_000, 1_000_000, 10), about: 'pages that are published without an account' },
       unlocks: { ...count(1000, 100_000, 10), about: 'visits that open a drop with its password' },

@@ -87,6 +87,11 @@ export function proportionalMb(pid: number): number {
   return Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0) / 1000
 }
 
+/** What a process has made itself, without the pages of files that it maps, which the kernel takes back when it needs them. */
+export function anonymousMb(pid: number): number {
+  return Number(/^Anonymous:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))![1]) / 1000
+}
+
 /** What a process shares with no other: what would be free without it. */
 export function privateMb(pid: number): number {
   const parts = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8').matchAll(/^Private_\w+:\s+(\d+)/gm)

@@ -23,8 +23,8 @@ import { sideBySide } from '../../../../shared/values/side-by-side.ts'
 const SMALL_BYTES = 65_536
 /** A blob that stays at hand: a short page, which is read in less time than a thread is told of it. */
 const SHORT_BYTES = 4096
-/** What stays at hand of all uploads together. */
-const AT_HAND_BYTES = 1_000_000
+/** How many stay at hand of all uploads together: those of this moment, a megabyte at most. */
+const MOST_AT_HAND = 256
 /** The next batch is written while the disk syncs the one before, where there is memory for two threads. */
 const THREADS = { usually: 2, withLittleMemory: 1 }
 /** Some milliseconds of a thread, so that the first of a batch does not wait long for the last. */
@@ -67,12 +67,11 @@ export function createStoring(blobs: BlobStore, location: BlobStoreLocation): St
     maxWaitMs: TIMEOUT_MS,
     idleMs: IDLE_MS,
   })
-  const kept = new LRUCache<string, Buffer>({ maxSize: AT_HAND_BYTES })
+  const kept = new LRUCache<string, Buffer>({ max: MOST_AT_HAND })
   const store = createBatches(pool, threads)
   const putSmall = async (bytes: Uint8Array): Promise<StoredBlob> => {
     const stored = await store(bytes)
-    if (bytes.length > 0 && bytes.length <= SHORT_BYTES)
-      kept.set(stored.hash, Buffer.from(bytes), { size: bytes.length })
+    if (bytes.length <= SHORT_BYTES) kept.set(stored.hash, ownCopyOf(bytes))
     return stored
   }
   const put: BlobStore['put'] = (bytes) => (bytes.length > SMALL_BYTES ? blobs.put(bytes) : putSmall(bytes))
@@ -86,6 +85,13 @@ export function createStoring(blobs: BlobStore, location: BlobStoreLocation): St
     atHand: (hash) => kept.get(hash),
     close: () => pool.close(),
   }
+}
+
+/** In memory of its own: a slice of Node's pool would hold 8 kB of it. */
+function ownCopyOf(bytes: Uint8Array): Buffer {
+  const copy = Buffer.allocUnsafeSlow(bytes.length)
+  copy.set(bytes)
+  return copy
 }
 
 function isDirectory({ url: text }: BlobStoreLocation): boolean {
