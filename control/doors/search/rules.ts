@@ -16,9 +16,13 @@ export function partsOf(text: string): string[][] {
     .map((part) => [...new Set([part, largeAt(part, /^\P{ASCII}/u), largeAt(part, /\P{ASCII}/gu)])])
 }
 
-/** A regular expression of Postgres that names with this part match. Nothing in it means anything but itself. */
+/**
+ * A regular expression of Postgres that names with this part match. Nothing in it means anything but itself: of ASCII what is
+ * neither letter nor digit is escaped. No other character means anything there, and a vowel sign, which is a letter in some
+ * locales, must not be escaped.
+ */
 export function patternOf(ways: readonly string[]): string {
-  return ways.map((way) => way.replace(/[^\p{L}\p{N}]/gu, '\\$&')).join('|')
+  return ways.map((way) => way.replace(/[!-/:-@[-`{-~]/g, '\\$&')).join('|')
 }
 
 /** Characters of a name that are one word of its index: the function `name_parts` in Postgres divides names so. */
