@@ -18,8 +18,7 @@ export function partsOf(text: string): string[][] {
 
 /**
  * A regular expression of Postgres that names with this part match. Nothing in it means anything but itself: of ASCII what is
- * neither letter nor digit is escaped. No other character means anything there, and a vowel sign, which is a letter in some
- * locales, must not be escaped.
+ * neither letter nor digit is escaped. No other character means anything there.
  */
 export function patternOf(ways: readonly string[]): string {
   return ways.map((way) => way.replace(/[!-/:-@[-`{-~]/g, '\\$&')).join('|')

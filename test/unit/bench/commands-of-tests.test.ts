@@ -5,7 +5,13 @@ import { expect, test } from 'vitest'
 import { readArguments } from '../../support/arguments.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../../..')
-const COMMANDS = { mutate: 'mutation', fuzz: 'fuzz', simulate: 'simulation', 'test:deep': 'deep' }
+const COMMANDS = {
+  mutate: 'mutation',
+  fuzz: 'fuzz',
+  simulate: 'simulation',
+  'test:deep': 'deep',
+  'test:repeat': 'repeat',
+}
 
 test.each(Object.entries(COMMANDS))('npm run %s -- --help', (command, folder) => {
   const call = [path.join(ROOT, 'test', folder, 'main.ts'), '--nosuch', '--help']
