@@ -22,6 +22,17 @@ const LOG = path.join(KEPT, 'run.log')
 /** Folders whose files have settings of their own. */
 const OWN_SETTINGS = /^test\/(pages|operations|faults|image|client)\//
 
+/** What vitest's reporter for programs writes, as far as it is read. */
+const reportSchema = z.object({
+  testResults: z.array(
+    z.object({
+      name: z.string(),
+      status: z.string(),
+      assertionResults: z.array(z.object({ fullName: z.string(), status: z.string() })),
+    }),
+  ),
+})
+
 const { values, words: files } = argumentsOf(
   {
     command: 'test:repeat',
@@ -89,16 +100,6 @@ async function runOnce(): Promise<Run> {
   process.removeListener('exit', endAll)
   return { commit, command, beside: values.beside, seconds: Math.round(seconds), ...resultsOf(code) }
 }
-
-const reportSchema = z.object({
-  testResults: z.array(
-    z.object({
-      name: z.string(),
-      status: z.string(),
-      assertionResults: z.array(z.object({ fullName: z.string(), status: z.string() })),
-    }),
-  ),
-})
 
 function resultsOf(code: number | null): Pick<Run, 'passed' | 'skipped' | 'failed' | 'tests'> {
   if (!existsSync(REPORT))
