@@ -1,8 +1,9 @@
 /** The plain port: answers the CA's http-01 question, and sends all others to https. */
-import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import net, { type AddressInfo } from 'node:net'
 import { MAX_HEADER_BYTES } from '../../shared/contracts/limits.ts'
 import { parseAuthority } from '../../shared/http/hosts.ts'
+import { nodeHttp } from '../../shared/http/node-http.ts'
 import type { ReceivedRequest } from '../../shared/http/received-request.ts'
 import { endAfterAnswer, hasBody } from './http1/close-in-stages.ts'
 import { hostOf, splitAbsoluteForm } from './http1/node-exchange.ts'
@@ -34,7 +35,7 @@ export function createPlainListener({
   limits,
   visitorIps,
 }: PlainListenerDependencies): PlainListener {
-  const parsing = http.createServer({
+  const parsing = nodeHttp.createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: HEADERS_MS,
     requestTimeout: REQUEST_MS,

@@ -1,6 +1,7 @@
 /** How a control is. Asked when a request has waited for seconds, and before a body is sent to one of several. */
-import http from 'node:http'
+import type { Agent } from 'node:http'
 import { READY_BELIEVED_MS } from '../../shared/contracts/control-closing.ts'
+import { nodeHttp } from '../../shared/http/node-http.ts'
 
 /** One that is leaving takes no more requests, or says that it soon will, and finishes those that it has. */
 export type ControlState = 'ready' | 'leaving' | 'silent'
@@ -12,7 +13,7 @@ export interface ControlHealth {
 
 export function createControlHealth(): ControlHealth {
   // Connections of its own: a question must not wait for those whom it is about.
-  const agent = new http.Agent({ keepAlive: true, maxSockets: 8 })
+  const agent = new nodeHttp.Agent({ keepAlive: true, maxSockets: 8 })
   // All requests that wait for a frozen control ask at about the same time: they share one question.
   const asked = new Map<string, { readonly at: number; readonly answer: Promise<ControlState> }>()
   return {
@@ -28,9 +29,9 @@ export function createControlHealth(): ControlHealth {
   }
 }
 
-function ask(control: string, withinMs: number, agent: http.Agent): Promise<ControlState> {
+function ask(control: string, withinMs: number, agent: Agent): Promise<ControlState> {
   return new Promise((resolve) => {
-    const probe = http.get(`${control}/healthz`, { agent }, (answer) => {
+    const probe = nodeHttp.get(`${control}/healthz`, { agent }, (answer) => {
       answer.resume()
       resolve((answer.statusCode ?? 500) < 500 ? 'ready' : 'leaving')
     })

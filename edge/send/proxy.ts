@@ -5,7 +5,8 @@
  *   target that no request line can hold ─▶ 400     no place of this network's share in time ─▶ 429 | 503
  *   body that hardly arrives ─▶ 408                 no answer for seconds, and control does not say that it lives ─▶ 504
  */
-import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Agent, ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
+import { nodeHttp } from '../../shared/http/node-http.ts'
 import { Socket } from 'node:net'
 import { Readable, type Duplex } from 'node:stream'
 import httpProxy from 'http-proxy'
@@ -116,7 +117,7 @@ interface Forwarding {
   readonly tried: Set<string>
   attempts: number
   control: string
-  outgoing: http.ClientRequest | undefined
+  outgoing: ClientRequest | undefined
   check: NodeJS.Timeout | undefined
   receivedAtCheck: number
   slowChecks: number
@@ -133,7 +134,7 @@ export function createProxy(dependencies: ProxyDependencies): Proxy {
  * Keeps connections for a moment only. A control closes none that was just in use, and one that is told to stop says so
  * for longer before it closes any (`control-health.ts`).
  */
-class RecentConnections extends http.Agent {
+class RecentConnections extends nodeHttp.Agent {
   override keepSocketAlive(socket: Duplex): void {
     // Whether it is kept, which the types do not tell.
     const isKept = super.keepSocketAlive(socket)
@@ -147,11 +148,11 @@ class ControlProxy implements Proxy {
   readonly #publicHost: string
   readonly #traceparent: ProxyDependencies['traceparent']
   // How many there may be is the business of the shares.
-  readonly #pooled = new http.Agent({ keepAlive: true, scheduling: 'lifo' })
+  readonly #pooled = new nodeHttp.Agent({ keepAlive: true, scheduling: 'lifo' })
   // A kept connection may end just as a request goes out on it. Reading can be tried again; writing must not be, so that
   // it takes one that was in use a moment ago, or a new one. What is long has a new one, which ends with a refusal.
   readonly #recent = new RecentConnections({ keepAlive: true, scheduling: 'lifo' })
-  readonly #fresh = new http.Agent({ keepAlive: false })
+  readonly #fresh = new nodeHttp.Agent({ keepAlive: false })
   // With `toProxy` the target goes out as it came: http-proxy would read `//a@b/c` as the path /c of another host, and
   // throw at `//a@[/`.
   readonly #proxy = httpProxy.createProxyServer({
@@ -237,7 +238,7 @@ class ControlProxy implements Proxy {
     }
   }
 
-  #agentFor(method: string, { headers }: IncomingMessage): http.Agent {
+  #agentFor(method: string, { headers }: IncomingMessage): Agent {
     if (READING.has(method)) return this.#pooled
     return Number(headers['content-length']) <= SHORT_BODY_BYTES ? this.#recent : this.#fresh
   }
@@ -338,7 +339,7 @@ function forwardingOf(
 }
 
 /** A request to control begins. */
-function sendOut(forwarding: Forwarding | undefined, outgoing: http.ClientRequest): void {
+function sendOut(forwarding: Forwarding | undefined, outgoing: ClientRequest): void {
   if (!forwarding) return
   forwarding.outgoing = outgoing
   outgoing.once('timeout', () => (forwarding.hasTimedOut = true))

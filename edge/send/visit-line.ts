@@ -1,5 +1,6 @@
 /** The line on which an edge asks control about a visitor who is not in yet. Who is in never waits for it. */
-import http from 'node:http'
+import type { Agent } from 'node:http'
+import { nodeHttp } from '../../shared/http/node-http.ts'
 import {
   VISIT_DESK_PATH,
   visitAnswerSchema,
@@ -25,7 +26,7 @@ export interface VisitLineDependencies {
 
 export function createVisitLine({ controlUrls, publicHost }: VisitLineDependencies): VisitLine {
   // A kept connection may end just as a question goes out on it, and a code must not be tried twice.
-  const agent = new http.Agent({ keepAlive: false })
+  const agent = new nodeHttp.Agent({ keepAlive: false })
   return {
     async ask(question, ip) {
       let failure: unknown
@@ -50,11 +51,11 @@ export function createVisitLine({ controlUrls, publicHost }: VisitLineDependenci
 function askOne(
   url: string,
   question: VisitQuestion,
-  { agent, headers }: { agent: http.Agent; headers: Record<string, string> },
+  { agent, headers }: { agent: Agent; headers: Record<string, string> },
 ): Promise<VisitAnswer> {
   const body = JSON.stringify(question)
   return new Promise((resolve, reject) => {
-    const outgoing = http.request(url, {
+    const outgoing = nodeHttp.request(url, {
       method: 'POST',
       agent,
       headers: { ...headers, 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },

@@ -3,10 +3,10 @@
  * https only, no redirect, public addresses only (checked on the address that is connected to), bounded in size and time.
  */
 import { lookup as resolve } from 'node:dns'
-import { request as requestPlain } from 'node:http'
 import { request } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { isLoopbackName, isPublicAddress } from '../../../shared/http/ip.ts'
+import { nodeHttp } from '../../../shared/http/node-http.ts'
 
 /** Resolves a name and refuses it when any of its addresses is not public. */
 const publicLookup: LookupFunction = (hostname, options, callback) => {
@@ -44,7 +44,7 @@ export function fetchNamedByOperator(address: string, limits: FetchLimits): Prom
 }
 
 function read(url: URL, limits: FetchLimits, lookup: LookupFunction | undefined): Promise<Buffer> {
-  const send = url.protocol === 'https:' ? request : requestPlain
+  const send = url.protocol === 'https:' ? request : nodeHttp.request
   return new Promise((settle, reject) => {
     const outgoing = send(
       url,

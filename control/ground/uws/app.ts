@@ -1,15 +1,16 @@
 /** uWS.App over node:http: listens, routes, and hands each request to its handler. */
-import http from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { MAX_HEADER_BYTES } from '../../../shared/contracts/limits.ts'
+import { nodeHttp } from '../../../shared/http/node-http.ts'
 import type { ReceivedRequest } from '../../../shared/http/received-request.ts'
 import { HttpRequest } from './http-request.ts'
 import { HttpResponse } from './http-response.ts'
 import { Router } from './router.ts'
 
 export type Handler = (response: HttpResponse, request: HttpRequest) => void
-export type ListenSocket = http.Server
+export type ListenSocket = Server
 
 /** Longer than a proxy keeps an idle connection for reuse: the proxy closes first, so no request meets a closing socket. */
 const KEEP_ALIVE_MS = 65_000
@@ -20,7 +21,7 @@ const LAST_CHANCE_MS = 10_000
 export class App {
   readonly #routers = new Map<string, Router<Handler>>()
   readonly #any = new Router<Handler>()
-  readonly #servers = new Set<http.Server>()
+  readonly #servers = new Set<Server>()
   /** How many have come on a connection. */
   readonly #heads = new WeakMap<Duplex, number>()
 
@@ -88,7 +89,7 @@ export class App {
     where: { host: string; port: number } | { path: string },
     done: (socket: ListenSocket | false) => void,
   ): this {
-    const server = http.createServer(
+    const server = nodeHttp.createServer(
       {
         keepAliveTimeout: KEEP_ALIVE_MS,
         headersTimeout: HEADERS_TIMEOUT_MS,
@@ -117,7 +118,7 @@ export class App {
     return this
   }
 
-  #handle(message: ReceivedRequest, reply: http.ServerResponse): void {
+  #handle(message: ReceivedRequest, reply: ServerResponse): void {
     const [path, query] = splitTarget(message.url)
     const match = this.#routers.get(message.method)?.match(path) ?? this.#any.match(path)
     const response = new HttpResponse(message, reply)

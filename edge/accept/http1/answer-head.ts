@@ -2,10 +2,12 @@
  * Answers as node:http writes them, prepared: the same list of headers is put into bytes once, and what is asked for again
  * within a second is sent in one piece, head and body, that was put together for all of them.
  */
-import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
+import { nodeHttp } from '../../../shared/http/node-http.ts'
 import type { HeaderList } from '../../context.ts'
 import type { HttpDate } from '../messages/http-date.ts'
 import { KEEP_ALIVE_MS } from '../timeouts.ts'
+
+const { STATUS_CODES, validateHeaderName, validateHeaderValue } = nodeHttp
 
 export interface AnswerHeads {
   /** Status line and fields. Throws for what cannot be said in a field, as node:http does. */

@@ -1,9 +1,10 @@
 /** HTTP/1.1 visitors: plain requests are answered directly, node:http has the others. */
-import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import { errors } from '../../../shared/contracts/errors.ts'
 import { MAX_HEADER_BYTES } from '../../../shared/contracts/limits.ts'
+import { nodeHttp } from '../../../shared/http/node-http.ts'
 import type { ReceivedRequest } from '../../../shared/http/received-request.ts'
 import type { Connection, ExchangeHandlers } from '../connection.ts'
 import { createHttpDate } from '../messages/http-date.ts'
@@ -36,7 +37,7 @@ export function createHttp1Side({ onExchange, onAnswer, isService }: Http1Handle
   const pipelines = new WeakMap<object, Pipeline>()
   const endSoon = inTurns((reading: DirectConnection) => reading.endIfIdle())
   let draining = false
-  const server = http.createServer({
+  const server = nodeHttp.createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: HEADERS_MS,
     requestTimeout: REQUEST_MS,

@@ -1,6 +1,6 @@
 /** /healthz, /readyz and /metrics on a port of their own, summed over the workers. */
-import http from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { nodeHttp } from '../../../shared/http/node-http.ts'
 import type { FiguresDependencies } from './figures.ts'
 
 export interface MetricsDependencies extends FiguresDependencies {
@@ -12,7 +12,7 @@ export async function startMetrics(
   { port, host }: { port: number; host: string },
   dependencies: MetricsDependencies,
 ): Promise<{ port: number; close(): void }> {
-  const server = http.createServer((request, response) => {
+  const server = nodeHttp.createServer((request, response) => {
     void answer(request.url ?? '', dependencies).then(({ status, type, body }) => {
       response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' })
       response.end(body)

@@ -3,7 +3,7 @@
  * control: with a pass that control sealed before, or with one that it is asked for once. At a preview's own host,
  * /.dropway/events is for members and viewers, whom the gates have let in. Public addresses have none of it.
  */
-import http from 'node:http'
+import { nodeHttp } from '../../../shared/http/node-http.ts'
 import { errors } from '../../../shared/contracts/errors.ts'
 import { parseForm } from '../../../shared/http/form.ts'
 import { siteHost } from '../../../shared/http/hosts.ts'
@@ -127,7 +127,7 @@ export function createPassQuestion(
   controlUrls: readonly string[],
   publicHost: string,
 ): WatchingDependencies['askForPass'] {
-  const agent = new http.Agent({ keepAlive: true, maxSockets: 20 })
+  const agent = new nodeHttp.Agent({ keepAlive: true, maxSockets: 20 })
   function askOne(control: string, exchange: Exchange, slug: string): Promise<string | undefined> {
     return new Promise((resolve, reject) => {
       const own = FORWARDED.flatMap((name): [string, string][] => {
@@ -135,16 +135,20 @@ export function createPassQuestion(
         return value === undefined ? [] : [[name, value]]
       })
       const headers = { ...Object.fromEntries(own), host: publicHost, 'x-forwarded-for': exchange.ip }
-      const request = http.get(`${control}/review/${slug}/pass`, { agent, headers, timeout: ANSWER_MS }, (answer) => {
-        let text = ''
-        answer.setEncoding('utf8')
-        answer.on('data', (piece: string) => {
-          text += piece
-          if (text.length > MAX_ANSWER_BYTES) answer.destroy()
-        })
-        answer.on('error', reject)
-        answer.on('end', () => resolve(answer.statusCode === 200 ? passIn(text) : undefined))
-      })
+      const request = nodeHttp.get(
+        `${control}/review/${slug}/pass`,
+        { agent, headers, timeout: ANSWER_MS },
+        (answer) => {
+          let text = ''
+          answer.setEncoding('utf8')
+          answer.on('data', (piece: string) => {
+            text += piece
+            if (text.length > MAX_ANSWER_BYTES) answer.destroy()
+          })
+          answer.on('error', reject)
+          answer.on('end', () => resolve(answer.statusCode === 200 ? passIn(text) : undefined))
+        },
+      )
       request.on('timeout', () => request.destroy())
       request.on('error', reject)
     })

@@ -4,9 +4,9 @@
  * to public addresses, sends one fixed request, follows nothing and reads next to nothing.
  */
 import { randomBytes } from 'node:crypto'
-import http from 'node:http'
 import type { Redis } from 'ioredis'
 import { announceChallenge, withdrawChallenge } from '../../../../shared/certificates/challenges.ts'
+import { nodeHttp } from '../../../../shared/http/node-http.ts'
 import { SECOND_MS } from '../../../../shared/running/clock.ts'
 import { isLoopback, isPublicAddress } from '../../../../shared/http/ip.ts'
 
@@ -90,7 +90,7 @@ interface Reply {
 /** Undefined without an answer. A redirect is an answer, and the wrong one. */
 function fetchBody(address: string, port: number, domain: string, path: string): Promise<Reply | undefined> {
   return new Promise((resolve) => {
-    const request = http.get(
+    const request = nodeHttp.get(
       {
         host: address,
         port,
