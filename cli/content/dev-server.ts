@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
-import http from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import path from 'node:path'
 import {
   buildManifest,
@@ -13,6 +13,7 @@ import {
   type FileFacts,
   type StoredFile,
 } from '../../control/drops/publishing/manifest/manifest-builder.ts'
+import { nodeHttp } from '../../shared/http/node-http.ts'
 import { readSiteRules, ruleFilesOf, type InvalidLine } from '../../control/drops/publishing/manifest/site-rules.ts'
 import { decodeText } from '../../control/drops/publishing/files/text-encoding.ts'
 import { LANDING_PAGE } from '../../shared/content/upload-kind.ts'
@@ -51,7 +52,7 @@ export interface DevServerOptions {
 /** The folder as a drop: not protected, not a preview, and without a version yet. */
 const DROP = { versionNumber: 0, isProtected: false, isPreview: false } as const
 
-export function createDevServer({ root, spaFallback, onRequest }: DevServerOptions): http.Server {
+export function createDevServer({ root, spaFallback, onRequest }: DevServerOptions): Server {
   const readings: Readings = new Map()
   let latest: Promise<Snapshot> | undefined
   let takenAt = 0
@@ -79,7 +80,7 @@ export function createDevServer({ root, spaFallback, onRequest }: DevServerOptio
     await act(root, snapshot, intent, request.url, exchange)
   }
 
-  return http.createServer((request, response) => {
+  return nodeHttp.createServer((request, response) => {
     const received = request as ReceivedRequest
     const exchange = exchangeOf(received, response, (status) => onRequest?.(received.method, received.url, status))
     answer(received, exchange).catch((error: unknown) =>
@@ -204,7 +205,7 @@ const NOT_HERE: ReadonlySet<string> = new Set(['strict-transport-security', 'dro
 
 function exchangeOf(
   request: ReceivedRequest,
-  response: http.ServerResponse,
+  response: ServerResponse,
   onAnswer: (status: number) => void,
 ): FileExchange {
   function begin(status: number, headers: HeaderList): void {

@@ -3,10 +3,11 @@
  * HTTP/2 would win nothing; the node:http2 client of Node 20 has no pool, no retry and no upload back-pressure of its own.
  */
 import { readFileSync } from 'node:fs'
-import http from 'node:http'
+import type { Agent, ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { Readable } from 'node:stream'
 import { createSecureContext, rootCertificates } from 'node:tls'
+import { nodeHttp } from '../../shared/http/node-http.ts'
 import { CliError, exitCodes, unreadable, usageError } from '../terminal/failure.ts'
 import { createTunnelAgent, ProxyTrouble } from './proxy.ts'
 
@@ -32,9 +33,9 @@ export interface HttpRequest {
 
 export interface HttpReply {
   readonly status: number
-  readonly headers: http.IncomingHttpHeaders
+  readonly headers: IncomingHttpHeaders
   /** A caller that asks for the bytes reads them to the end: only then is the connection free again. */
-  readonly body: http.IncomingMessage
+  readonly body: IncomingMessage
   text(): Promise<string>
 }
 
@@ -67,8 +68,8 @@ export function createHttpClient({ caFile, userAgent, proxyFor }: HttpClientOpti
   // The certificates are parsed once: every connection would otherwise read 150 roots again.
   const trust =
     caFile === undefined ? {} : { secureContext: createSecureContext({ ca: [...rootCertificates, readCa(caFile)] }) }
-  const agents = new Map<string, http.Agent>()
-  function agentFor(target: URL): http.Agent {
+  const agents = new Map<string, Agent>()
+  function agentFor(target: URL): Agent {
     const isSecure = target.protocol === 'https:'
     const proxy = proxyFor(target)
     const key = `${target.protocol} ${proxy?.href ?? ''}`
@@ -76,7 +77,7 @@ export function createHttpClient({ caFile, userAgent, proxyFor }: HttpClientOpti
     if (agent !== undefined) return agent
     const options = { ...kept, ...(isSecure ? trust : {}) }
     if (proxy !== undefined) agent = createTunnelAgent(proxy, isSecure, options, CONNECT_TIMEOUT_MS)
-    else agent = isSecure ? new https.Agent(options) : new http.Agent(options)
+    else agent = isSecure ? new https.Agent(options) : new nodeHttp.Agent(options)
     agents.set(key, agent)
     return agent
   }
@@ -91,7 +92,7 @@ export function createHttpClient({ caFile, userAgent, proxyFor }: HttpClientOpti
           headers: { 'user-agent': userAgent, ...lengthOf(body), ...headers },
           agent,
         }
-        const request = (secure ? https : http).request(target, options, (reply) => resolve(replyOf(target, reply)))
+        const request = (secure ? https : nodeHttp).request(target, options, (reply) => resolve(replyOf(target, reply)))
         const isConnected = limitConnecting(request, secure)
         request.setTimeout(timeoutMs, () => request.destroy(new Error('the connection went silent')))
         request.on('error', (error) => reject(unreachable(target, error, isConnected())))
@@ -104,7 +105,7 @@ export function createHttpClient({ caFile, userAgent, proxyFor }: HttpClientOpti
   }
 }
 
-function replyOf(target: URL, reply: http.IncomingMessage): HttpReply {
+function replyOf(target: URL, reply: IncomingMessage): HttpReply {
   return {
     status: reply.statusCode ?? 0,
     headers: reply.headers,
@@ -122,7 +123,7 @@ function replyOf(target: URL, reply: http.IncomingMessage): HttpReply {
 }
 
 /** Ends a request whose connection does not come to be; tells whether it has. */
-function limitConnecting(request: http.ClientRequest, secure: boolean): () => boolean {
+function limitConnecting(request: ClientRequest, secure: boolean): () => boolean {
   let connected = false
   request.once('socket', (socket) => {
     // One that was used before, or a tunnel without TLS, is there already.
@@ -138,7 +139,7 @@ function limitConnecting(request: http.ClientRequest, secure: boolean): () => bo
   return () => connected
 }
 
-function sendBody(request: http.ClientRequest, body: Body | undefined): void {
+function sendBody(request: ClientRequest, body: Body | undefined): void {
   if (typeof body !== 'function') {
     request.end(body)
     return

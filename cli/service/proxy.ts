@@ -3,9 +3,10 @@
  * reads them. Both http and https travel through a tunnel (CONNECT, RFC 9110 §9.3.6), so that a proxy learns a name and
  * no token. Node has proxies of its own since 22.21 and 24.5; the client runs on Node 20 too, and is the same everywhere.
  */
-import http from 'node:http'
+import type { Agent } from 'node:http'
 import https from 'node:https'
 import type { Socket } from 'node:net'
+import { nodeHttp } from '../../shared/http/node-http.ts'
 import { isTrusted, trustedNetworks } from '../../shared/http/ip.ts'
 import { CliError, exitCodes, usageError } from '../terminal/failure.ts'
 
@@ -61,8 +62,8 @@ export function createTunnelAgent(
   isSecure: boolean,
   options: https.AgentOptions,
   timeoutMs: number,
-): http.Agent {
-  const agent = isSecure ? new https.Agent(options) : new http.Agent(options)
+): Agent {
+  const agent = isSecure ? new https.Agent(options) : new nodeHttp.Agent(options)
   const connect = agent.createConnection.bind(agent)
   agent.createConnection = (wanted, connected) => {
     const host = wanted.host?.includes(':') ? `[${wanted.host}]` : wanted.host
@@ -79,7 +80,7 @@ function openTunnel(proxy: URL, target: string, timeoutMs: number): Promise<Sock
   return new Promise((resolve, reject) => {
     const { username, password } = proxy
     const login = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')
-    const request = (proxy.protocol === 'https:' ? https : http).request({
+    const request = (proxy.protocol === 'https:' ? https : nodeHttp).request({
       host: proxy.hostname.replace(/^\[|\]$/g, ''),
       port: proxy.port || (proxy.protocol === 'https:' ? 443 : 80),
       method: 'CONNECT',

@@ -1,6 +1,6 @@
 /** The redirect target of a sign-in: a server on the loopback address that lives for one answer. */
-import http from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { nodeHttp } from '../../../shared/http/node-http.ts'
 
 export interface Loopback {
   readonly port: number
@@ -16,7 +16,7 @@ const PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Back t
 export async function openLoopback(): Promise<Loopback> {
   let deliver: (answer: URLSearchParams) => void = () => {}
   const answer = new Promise<URLSearchParams>((resolve) => (deliver = resolve))
-  const server = http.createServer((request, response) => {
+  const server = nodeHttp.createServer((request, response) => {
     const [path, query = ''] = (request.url ?? '').split('?', 2)
     if (request.method !== 'GET' || path !== '/callback') {
       response.writeHead(404).end()
