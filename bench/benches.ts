@@ -160,6 +160,30 @@ export const benches = {
     uses: [],
     hasResults: true,
   },
+  start: {
+    asks: 'How soon the whole service is ready, on an empty folder and again, and what memory it takes when idle',
+    lasts: '3 minutes',
+    options: {
+      rounds: { ...count(3, 100), about: 'rounds; the median counts' },
+      settle: { ...count(60, 3600), about: 'seconds of quiet before memory is measured' },
+    },
+    quick: ['--rounds', '1', '--settle', '5'],
+    needs: [],
+    uses: [],
+    hasResults: true,
+  },
+  small: {
+    asks: 'A thousand drops and steady publishing in a control group of 512 MB with half a processor (as root)',
+    lasts: '11 minutes',
+    options: {
+      drops: { ...count(1000, 1_000_000), about: 'drops that are published first' },
+      minutes: { ...perRun(10, 600), about: 'minutes from the start on' },
+    },
+    quick: ['--drops', '20', '--minutes', '0.5'],
+    needs: [],
+    uses: [],
+    hasResults: true,
+  },
   compression: {
     asks: 'What visitors get uncompressed in the first minute after 100 MB were published',
     lasts: '2 minutes',

@@ -40,7 +40,7 @@ import { createProblemOf } from '../store/follow/usable.ts'
 import { setAside } from '../store/replica/replica-damage.ts'
 import { startViewLedger } from '../store/view-ledger.ts'
 import { createVisitors } from '../store/visitors.ts'
-import { surviveStrayErrors } from './stray-errors.ts'
+import { surviveStrayErrors } from './status/stray-errors.ts'
 import { DRAIN_GRACE_MS, startWorkers } from './workers.ts'
 
 /** How long a starting edge waits to be level with Redis before it serves what it has. */

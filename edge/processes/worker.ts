@@ -48,7 +48,7 @@ import { forgetChanges } from '../store/forget.ts'
 import { openReplica, type Replica } from '../store/replica/replica.ts'
 import { createRoutes, type Routes } from '../store/routes.ts'
 import { createSites } from '../store/sites.ts'
-import { surviveStrayErrors } from './stray-errors.ts'
+import { surviveStrayErrors } from './status/stray-errors.ts'
 import { createViewing } from '../gate/viewing.ts'
 
 /** A worker is started with a channel to its primary. */

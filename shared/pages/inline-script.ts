@@ -2,10 +2,10 @@
  * Scripts of a folder as text for pages that load nothing: typed and linted sources, without types, comments and blanks.
  * The text is what Node makes of the source; names stay as they are, so short ones are worth it where every visitor pays.
  */
-import { readdirSync, readFileSync } from 'node:fs'
-import { stripTypeScriptTypes } from 'node:module'
+import { readdirSync } from 'node:fs'
 import path from 'node:path'
 import { compactScript } from './compact-script.ts'
+import { readPlainScript } from './plain-script.ts'
 
 /** What the pages of both planes run. */
 export const SHARED_SCRIPTS = path.join(import.meta.dirname, 'browser')
@@ -35,8 +35,8 @@ export function readInlineScripts(folder: string): (...names: string[]) => strin
 }
 
 function readScript(file: string): { readonly imports: readonly string[]; readonly text: string } {
-  const lines = readFileSync(file, 'utf8').split('\n')
-  const imports = lines.flatMap((line) => /^import (?!type ).*'\.\/([\w-]+)\.ts'/.exec(line)?.[1] ?? [])
+  const lines = readPlainScript(file).split('\n')
+  const imports = lines.flatMap((line) => /^import .*'\.\/([\w-]+)\.ts'/.exec(line)?.[1] ?? [])
   const own = lines.filter((line) => !line.startsWith('import ')).map((line) => line.replace(/^export /, ''))
-  return { imports, text: compactScript(stripTypeScriptTypes(own.join('\n'))) }
+  return { imports, text: compactScript(own.join('\n')) }
 }

@@ -24,7 +24,7 @@ afterAll(async () => {
 })
 
 const HANGS = [
-  { how: 'an endless loop', signal: 'SIGUSR2', says: /hung for 10 s in hangForEver \(file:.+test-hook\.ts:\d+:\d+\)/ },
+  { how: 'an endless loop', signal: 'SIGUSR2', says: /hung for 10 s in hangForEver \(file:.+\.(?:ts|js):\d+:\d+\)/ },
   { how: 'SIGSTOP', signal: 'SIGSTOP', says: /The control plane \(process \d+\) does not answer/ },
 ] as const
 

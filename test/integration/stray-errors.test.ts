@@ -34,7 +34,7 @@ process.on('disconnect', () => process.exit(0))
 /** The same as visits of the edge, which knows one only as part of the work that it began. */
 const EDGE_PROGRAM = `
 import http from 'node:http'
-import { asPartOf, surviveStrayErrors } from '${EDGE}processes/stray-errors.ts'
+import { asPartOf, surviveStrayErrors } from '${EDGE}processes/status/stray-errors.ts'
 import { createLog } from '${SHARED}running/log.ts'
 surviveStrayErrors(createLog('test', 'info'))
 const strays = {

@@ -65,8 +65,8 @@ const folderOf = (file: string) => file.split('/')[0]!
 const stepOf = (file: string) =>
   folderOf(file) === 'edge' ? EDGE_STEPS.find((step) => file.startsWith(`edge/${step}/`)) : undefined
 const capabilityOf = (file: string) => /^control\/([^/]+\/[^/]+)\//.exec(file)?.[1]
-/** From the ground up; main.ts and the operator's commands stand on all of it. */
-const FLOORS = ['ground', 'people', 'drops', 'plans', 'doors', 'composition', 'main.ts', 'operations']
+/** From the ground up; plane.ts, main.ts and the operator's commands stand on all of it. */
+const FLOORS = ['ground', 'people', 'drops', 'plans', 'doors', 'composition', 'plane.ts', 'main.ts', 'operations']
 const floorOf = (file: string) => FLOORS.indexOf(file.split('/')[1]!)
 const isData = (file: string) => !file.endsWith('.ts')
 

@@ -1,4 +1,5 @@
 /** GET /api/v1/openapi.json: the REST API described by the routes themselves. */
+import { onFirstUse } from '../../../shared/values/on-first-use.ts'
 import { json } from './reply.ts'
 import type { Route } from './route.ts'
 import type { Operation } from './operations/operation.ts'
@@ -51,19 +52,12 @@ const ERROR_SCHEMA: Schema = {
   additionalProperties: true,
 }
 
-/** OpenAPI 3.1; routes without an `operation` (pages) are left out. */
+/** OpenAPI 3.1, described when someone reads it; routes without an `operation` (pages) are left out. */
 export function openApiDocument(
   routes: readonly Route[],
   { name, baseUrl, version, tags, sessionCookie }: OpenApiOptions,
 ): OpenApiDocument {
-  const schemas: Record<string, Schema> = { Error: ERROR_SCHEMA }
-  const paths: Record<string, Record<string, NamedOperation>> = {}
-  for (const route of routes) {
-    if (!route.operation) continue
-    const path = openApiPath(route.path)
-    const operation = withComponents({ operationId: operationId(route), ...route.operation }, schemas)
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation }
-  }
+  const described = onFirstUse(() => describePaths(routes))
   return {
     openapi: '3.1.0',
     info: {
@@ -73,9 +67,13 @@ export function openApiDocument(
     },
     servers: [{ url: `${baseUrl}${API_PREFIX}` }],
     tags,
-    paths,
+    get paths() {
+      return described().paths
+    },
     components: {
-      schemas,
+      get schemas() {
+        return described().schemas
+      },
       securitySchemes: {
         token: {
           type: 'http',
@@ -96,8 +94,23 @@ export function openApiDocument(
 
 /** The document never changes while the process lives, so it is written once. */
 export function openApiRoute(document: OpenApiDocument): Route {
-  const reply = json(200, document, { 'cache-control': 'public, max-age=300', 'access-control-allow-origin': '*' })
-  return { method: 'GET', path: `${API_PREFIX}/openapi.json`, handle: () => reply }
+  const headers = { 'cache-control': 'public, max-age=300', 'access-control-allow-origin': '*' }
+  return { method: 'GET', path: `${API_PREFIX}/openapi.json`, handle: onFirstUse(() => json(200, document, headers)) }
+}
+
+/** What the operations say, and the schemas that they name. */
+function describePaths(
+  routes: readonly Route[],
+): Pick<OpenApiDocument, 'paths'> & Pick<OpenApiDocument['components'], 'schemas'> {
+  const schemas: Record<string, Schema> = { Error: ERROR_SCHEMA }
+  const paths: Record<string, Record<string, NamedOperation>> = {}
+  for (const route of routes) {
+    if (!route.operation) continue
+    const path = openApiPath(route.path)
+    const operation = withComponents({ operationId: operationId(route), ...route.operation() }, schemas)
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation }
+  }
+  return { paths, schemas }
 }
 
 /** Moves the named parts of an operation's schemas (`$defs`) to the components, where generators find their names. */

@@ -88,5 +88,5 @@ export interface Route {
   /** Answered also while Postgres is away: the handler asks it nothing, or limits how long it waits. */
   readonly worksWithoutDatabase?: boolean
   /** What /api/v1/openapi.json says about it; set by `apiRoute`. */
-  readonly operation?: Operation
+  readonly operation?: () => Operation
 }

@@ -2,10 +2,21 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
+import { memoryLimit } from '../../../shared/running/memory.ts'
 import { isAlive, startTimeOf } from './processes/processes.ts'
 
 /** A reason not to start that the operator can mend. Shown without a stack trace. */
 export class StartRefused extends Error {}
+
+const MB = 1_000_000
+
+/** Refuses a start that the kernel would end later, again and again, when people use it. */
+export function requireMemory(minimumMb: number, availableBytes = memoryLimit()): void {
+  if (availableBytes >= minimumMb * MB) return
+  throw new StartRefused(
+    `Dropway needs ${minimumMb} MB of memory and has ${Math.floor(availableBytes / MB)} MB here. Give it more, run the planes on several machines, or set MIN_MEMORY_MB to try with less.`,
+  )
+}
 
 export interface WantedPort {
   /** The setting that names it. */

@@ -1,7 +1,7 @@
 /**
  * The whole service on one machine, in order:
  *
- *   start  postgres → redis → control and edge side by side
+ *   start  everything at once: the planes load their modules until they are told where postgres and redis are
  *   stop   edge (drains its visitors) → control → redis → postgres
  *
  * Whatever ends in between is started again.
@@ -34,6 +34,9 @@ const STOP_ORDER: readonly UnitName[] = ['edge', 'control', 'redis', 'postgres']
 /** Aborting `cancel` ends a start at once, with all that it began; later nothing is started again. */
 export async function startStack(config: SupervisorConfig, report: Report, cancel: AbortSignal): Promise<Stack> {
   const units = new Map<UnitName, Unit>()
+  const failed = new AbortController()
+  /** Aborted: the operator gave the start up, or a part of it failed. */
+  const givenUp = AbortSignal.any([cancel, failed.signal])
   let beingStopped: UnitName | undefined
   let isInHurry = false
   let postgres: Postgres | undefined
@@ -41,7 +44,10 @@ export async function startStack(config: SupervisorConfig, report: Report, cance
 
   const note = () => {
     const processes: Record<string, number> = { supervisor: process.pid }
-    for (const [name, { pid }] of units) if (pid !== undefined) processes[name] = pid
+    for (const name of STOP_ORDER.toReversed()) {
+      const pid = units.get(name)?.pid
+      if (pid !== undefined) processes[name] = pid
+    }
     noteLocalServices(config.dataDir, { databaseUrl: postgres?.url, redisUrl: redis?.url, processes })
   }
 
@@ -50,10 +56,10 @@ export async function startStack(config: SupervisorConfig, report: Report, cance
     start: (cancel: AbortSignal) => Promise<Running>,
     detail?: () => string | undefined,
   ): Promise<void> {
-    if (cancel.aborted) return
+    if (givenUp.aborted) return
     const startedAt = Date.now()
     report.starting(name)
-    units.set(name, await keepRunning({ name, start, report, onChange: note, cancel }))
+    units.set(name, await keepRunning({ name, start, report, onChange: note, cancel: givenUp }))
     note()
     report.started(name, Date.now() - startedAt, detail?.())
   }
@@ -78,7 +84,7 @@ export async function startStack(config: SupervisorConfig, report: Report, cance
     if (pid !== undefined) endFamily(pid)
   }
 
-  const plane = (name: 'control' | 'edge', graceMs: number) => {
+  const plane = (name: 'control' | 'edge', graceMs: number, services: Promise<unknown>) => {
     const log = openLogFile(config.dataDir, name)
     const onLog = (line: string) => {
       log(line)
@@ -87,6 +93,7 @@ export async function startStack(config: SupervisorConfig, report: Report, cance
     const main =
       name === 'control' ? new URL('../../main.ts', import.meta.url) : new URL('../../../edge/main.ts', import.meta.url)
     const { dataDir } = config
+    const environment = { NODE_COMPILE_CACHE: compileCacheDir(dataDir), ...config.environment }
     return (cancelled: AbortSignal) =>
       startPlane({
         name,
@@ -95,40 +102,45 @@ export async function startStack(config: SupervisorConfig, report: Report, cance
         graceMs,
         onLog,
         onWord: report.say,
-        environment: planeEnvironment(),
+        environment,
+        addresses: services.then(addressesNow),
         cancel: cancelled,
       })
   }
 
-  const planeEnvironment = () => ({
-    NODE_COMPILE_CACHE: compileCacheDir(config.dataDir),
-    ...config.environment,
+  const addressesNow = () => ({
     ...(postgres ? { DATABASE_URL: postgres.url } : {}),
     ...(redis ? { REDIS_URL: redis.url } : {}),
   })
 
+  async function addPostgres(): Promise<void> {
+    const { dataDir } = config
+    const onLog = openLogFile(dataDir, 'postgres')
+    await add('postgres', async (cancelled) => (postgres = await startPostgres({ dataDir, onLog, cancel: cancelled })))
+  }
+
+  async function addRedis(): Promise<void> {
+    const { dataDir, searchPath } = config
+    const onLog = openLogFile(dataDir, 'redis')
+    const start = async (cancelled: AbortSignal) =>
+      (redis = await startRedis({ dataDir, searchPath, onLog, standInPort: portOf(redis?.url), cancel: cancelled }))
+    await add('redis', start, () => redis?.engine)
+  }
+
+  const redisStarts = config.redisUrl === undefined ? addRedis() : Promise.resolve()
+  const postgresStarts = config.databaseUrl === undefined ? addPostgres() : Promise.resolve()
+  const services = Promise.all([redisStarts, postgresStarts])
+  const starts = [
+    services,
+    add('control', plane('control', CONTROL_GRACE_MS, services)),
+    add('edge', plane('edge', config.edgeDrainMs + EDGE_EXTRA_GRACE_MS, redisStarts)),
+  ]
   try {
-    if (config.databaseUrl === undefined) {
-      const onLog = openLogFile(config.dataDir, 'postgres')
-      const { dataDir } = config
-      const start = async (cancelled: AbortSignal) =>
-        (postgres = await startPostgres({ dataDir, onLog, cancel: cancelled }))
-      await add('postgres', start)
-    }
-    if (config.redisUrl === undefined) {
-      const { dataDir, searchPath } = config
-      const onLog = openLogFile(dataDir, 'redis')
-      const start = async (cancelled: AbortSignal) =>
-        (redis = await startRedis({ dataDir, searchPath, onLog, standInPort: portOf(redis?.url), cancel: cancelled }))
-      await add('redis', start, () => redis?.engine)
-    }
-    // Neither needs the other to get ready; together they are ready sooner.
-    const planes = await Promise.allSettled([
-      add('control', plane('control', CONTROL_GRACE_MS)),
-      add('edge', plane('edge', config.edgeDrainMs + EDGE_EXTRA_GRACE_MS)),
-    ])
-    for (const outcome of planes) if (outcome.status === 'rejected') throw outcome.reason
+    await Promise.all(starts)
   } catch (error) {
+    // Nothing of what was begun beside it is left alone.
+    failed.abort()
+    await Promise.allSettled([redisStarts, postgresStarts, ...starts])
     await stop(cancel.aborted ? 'hurried' : 'orderly')
     throw error
   }

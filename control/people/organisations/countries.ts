@@ -1,4 +1,5 @@
 /** Country and currency of an account: resolved once, at sign-up, and then fixed. */
+import { onFirstUse } from '../../../shared/values/on-first-use.ts'
 
 /** ISO 3166-1 alpha-2. */
 const COUNTRIES: readonly string[] =
@@ -27,12 +28,13 @@ const CURRENCY_OF: ReadonlyMap<string, Currency> = new Map([
 
 const DEFAULT_COUNTRY = 'US'
 
-const names = new Intl.DisplayNames('en', { type: 'region' })
-
-/** Code and name, in the order in which people look for theirs. */
-export const COUNTRY_NAMES: readonly (readonly [code: string, name: string])[] = COUNTRIES.map(
-  (code) => [code, names.of(code) ?? code] as const,
-).toSorted(([, one], [, other]) => one.localeCompare(other, 'en'))
+/** Code and name, in the order in which people look for theirs. Made when the first form shows them: sorting names takes a moment. */
+export const countryNames = onFirstUse((): readonly (readonly [code: string, name: string])[] => {
+  const names = new Intl.DisplayNames('en', { type: 'region' })
+  return COUNTRIES.map((code) => [code, names.of(code) ?? code] as const).toSorted(([, one], [, other]) =>
+    one.localeCompare(other, 'en'),
+  )
+})
 
 export function currencyOf(country: string): Currency {
   return CURRENCY_OF.get(country) ?? 'usd'

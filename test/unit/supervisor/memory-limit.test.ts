@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import { requireMemory } from '../../../control/operations/supervisor/memory-limit.ts'
+import { requireMemory } from '../../../control/operations/supervisor/preflight.ts'
 import { hasLittleMemory, heapFlags, memoryLimit } from '../../../shared/running/memory.ts'
 
 const roots: string[] = []

@@ -1,15 +1,15 @@
 /**
- * Style sheet and scripts, made once at start: TypeScript is stripped by Node itself, every file gets the hash
+ * Style sheet and scripts, made once at start: every file gets the hash
  * of its content in its name, and a browser may keep the answer for ever.
  */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
-import { stripTypeScriptTypes } from 'node:module'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress } from 'node:zlib'
 import { FAVICON_SVG } from '../../../../shared/pages/brand.ts'
 import { baseCss, compact, controlsCss, tokensCss } from '../../../../shared/pages/design.ts'
+import { readPlainScript } from '../../../../shared/pages/plain-script.ts'
 import { paletteCss, type Logo, type Look } from '../../../../shared/pages/look.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { paramsOf, type Reply, type Route } from '../../../ground/http/route.ts'
@@ -97,7 +97,7 @@ function addScripts(add: (name: string, body: string) => string): {
     const known = addresses.get(name)
     if (known !== undefined) return known
     const needed = new Set<string>()
-    const body = stripTypeScriptTypes(readFileSync(file, 'utf8')).replace(
+    const body = readPlainScript(file).replace(
       /(\bfrom\s*)'(\.\.?\/[\w./-]+\.ts)'/g,
       (_match, from: string, imported: string) => {
         const module = addScript(path.join(path.dirname(file), imported))

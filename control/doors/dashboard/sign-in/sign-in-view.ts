@@ -1,7 +1,7 @@
 /** Sign-up, sign-in, password reset, verification, claiming. Plain forms: no script is needed for any of them. */
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
 import { safeNext } from '../../../../shared/http/safe-next.ts'
-import { COUNTRY_NAMES } from '../../../people/organisations/countries.ts'
+import { countryNames } from '../../../people/organisations/countries.ts'
 import { MIN_PASSWORD_CHARS } from '../../../people/accounts/rules.ts'
 import { showsSignUp, type SignUpPolicy } from '../../../ground/terms/sign-up.ts'
 import type { ProviderSettings } from '../../../ground/terms/provider.ts'
@@ -192,7 +192,7 @@ export function signUpPage(viewer: Viewer, view: SignUpForm): Page {
         name: 'country',
         label: 'Country',
         value: view.country.value,
-        options: COUNTRY_NAMES,
+        options: countryNames(),
         autocomplete: 'country',
         disabled: view.country.isGiven,
         hint: view.country.isGiven

@@ -1,6 +1,7 @@
 /** One route as OpenAPI describes it: parameters, bodies and answers from its schemas, with a sample of each. */
 import { z } from 'zod'
 import type { CredentialNeed } from '../../actor.ts'
+import { onFirstUse } from '../../../../shared/values/on-first-use.ts'
 import { sampleOf, type Schema } from './sample.ts'
 
 export type Access =
@@ -85,7 +86,12 @@ const SECURITY: Readonly<Record<CredentialNeed, Operation['security']>> = {
 
 const BYTES: Schema = { type: 'string', format: 'binary' }
 
-export function describeOperation(spec: OperationSpec): Operation {
+/** Described when someone asks: two hundred descriptions take a sixth of a start. */
+export function describeOperation(spec: OperationSpec): () => Operation {
+  return onFirstUse(() => operationOf(spec))
+}
+
+function operationOf(spec: OperationSpec): Operation {
   const parameters = [
     ...pathParameters(spec.path),
     ...(spec.query ? parametersOf('query', spec.query) : []),

@@ -7,6 +7,7 @@ import { fork } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Env } from '../../../../shared/settings/env.ts'
+import { ADDRESSES_FOLLOW, tellAddresses } from '../../../../shared/settings/addresses.ts'
 import { heapFlags } from '../../../../shared/running/memory.ts'
 import { askForPongs } from '../../../../shared/running/watchdog/heartbeat.ts'
 import { StartRefused } from '../preflight.ts'
@@ -19,6 +20,8 @@ export interface PlaneOptions {
   readonly dataDir: string
   readonly main: URL
   readonly environment: Env
+  /** Settings that are known only when what they name has started; until then the plane loads its modules. */
+  readonly addresses: Promise<Env>
   /** How long it may drain after SIGTERM. */
   readonly graceMs: number
   readonly onLog: (line: string) => void
@@ -35,13 +38,14 @@ export async function startPlane({
   dataDir,
   main,
   environment,
+  addresses,
   graceMs,
   onLog,
   onWord,
   cancel,
 }: PlaneOptions): Promise<Running> {
   const child = fork(main, {
-    env: environment,
+    env: { ...environment, ...ADDRESSES_FOLLOW },
     // What is experimental in Node is our decision, not the operator's news.
     execArgv: ['--disable-warning=ExperimentalWarning', ...heapFlags()],
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
@@ -74,10 +78,11 @@ export async function startPlane({
     })
   })
   const late = new AbortController()
+  const begun = addresses.then((known) => tellAddresses(child, known))
   const started = Promise.race([
     ready,
     exited.then(() => 'exited' as const),
-    sleep(START_TIMEOUT_MS, 'late' as const, { signal: late.signal }).catch(() => 'late' as const),
+    begun.then(() => sleep(START_TIMEOUT_MS, 'late' as const, { signal: late.signal }).catch(() => 'late' as const)),
   ])
   const outcome = await unlessCancelled(cancel, started).catch((error: unknown) => {
     endFamily(pid)

@@ -3,10 +3,10 @@
  * belongs to, and the process goes on.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { withoutToken } from '../../shared/contracts/visit-desk.ts'
-import { before } from '../../shared/values/before.ts'
-import type { Log } from '../../shared/running/log.ts'
-import type { Arrival } from '../context.ts'
+import { withoutToken } from '../../../shared/contracts/visit-desk.ts'
+import { before } from '../../../shared/values/before.ts'
+import type { Log } from '../../../shared/running/log.ts'
+import type { Arrival } from '../../context.ts'
 
 const arrivals = new AsyncLocalStorage<Arrival>()
 
