@@ -1,7 +1,7 @@
 /**
  * The file system, as a blob store calls it. From an event loop every call goes to another thread and back. A thread that
  * serves no one meanwhile calls directly, at a tenth of the processor time; only what waits for the disk still leaves it,
- * so that many blobs become durable at once.
+ * so that many blobs become durable at once. For a few it waits itself, which wakes no other thread.
  */
 import * as fs from 'node:fs'
 import * as promises from 'node:fs/promises'
@@ -32,11 +32,21 @@ export interface FileStats {
 /** `rm` would look at the file first, in a turn of its own. */
 export const offThreadCalls: FileCalls = { ...promises, rm: promises.unlink }
 
-const datasync = promisify(fs.fdatasync)
-const sync = promisify(fs.fsync)
+/** How what was written to a file becomes durable. */
+interface Syncing {
+  datasync(descriptor: number): Promise<void>
+  sync(descriptor: number): Promise<void>
+}
+
+const syncingElsewhere: Syncing = { datasync: promisify(fs.fdatasync), sync: promisify(fs.fsync) }
+
+const syncingHere: Syncing = {
+  datasync: async (descriptor) => fs.fdatasyncSync(descriptor),
+  sync: async (descriptor) => fs.fsyncSync(descriptor),
+}
 
 export const directCalls: FileCalls = {
-  open: async (path, flags) => openDirectly(fs.openSync(path, flags)),
+  open: async (path, flags) => openDirectly(fs.openSync(path, flags), syncingElsewhere),
   readFile: async (path) => fs.readFileSync(path),
   stat: async (path) => fs.statSync(path),
   utimes: async (path, atime, mtime) => fs.utimesSync(path, atime, mtime),
@@ -44,7 +54,13 @@ export const directCalls: FileCalls = {
   rm: async (path) => fs.unlinkSync(path),
 }
 
-function openDirectly(descriptor: number): OpenFile {
+/** For a thread that has nothing else to do until a blob is durable. */
+export const waitingCalls: FileCalls = {
+  ...directCalls,
+  open: async (path, flags) => openDirectly(fs.openSync(path, flags), syncingHere),
+}
+
+function openDirectly(descriptor: number, { datasync, sync }: Syncing): OpenFile {
   let isOpen = true
   return {
     write: async (chunk, offset) => ({ bytesWritten: fs.writeSync(descriptor, chunk, offset) }),

@@ -5,6 +5,8 @@ export interface Timers {
   /** Milliseconds since some moment; never goes back. */
   now(): number
   sleep(ms: number): Promise<void>
+  /** What the work comes to, or undefined once so much time has passed. Nothing wakes the process for work that is done. */
+  within<Result>(ms: number, work: Promise<Result>): Promise<Result | undefined>
   /** Calls `work` again and again until the returned function is called. */
   every(ms: number, work: () => void): () => void
 }
@@ -13,6 +15,11 @@ export interface Timers {
 export const systemTimers: Timers = {
   now: () => performance.now(),
   sleep: (ms) => sleep(ms, undefined, { ref: false }),
+  within: (ms, work) =>
+    new Promise((resolve, reject) => {
+      const timer = setTimeout(() => resolve(undefined), ms).unref()
+      work.then(resolve, reject).finally(() => clearTimeout(timer))
+    }),
   every(ms, work) {
     const timer = setInterval(work, ms)
     return () => clearInterval(timer)

@@ -5,6 +5,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createStoring, type Storing } from '../../control/drops/publishing/storage/storing.ts'
+import type { BlobWriter } from '../../shared/blobs/blob-store.ts'
 import { openBlobStore } from '../../shared/blobs/open.ts'
 
 let directory: string
@@ -41,6 +42,28 @@ test('the bytes of a short blob stay at hand for a while, those of a longer one 
   for (let count = 0; count < 260; count++) await storing.blobs.put(randomBytes(4096))
   expect(storing.atHand(hashOf(short))).toBeUndefined()
   expect(await storing.blobs.read(hashOf(short))).toEqual(short)
+})
+
+test('an upload reads the short page that it holds, which is stored when it says so and not before', async () => {
+  const upload = storing.forUpload()
+  const page = Buffer.from('<p>Held.')
+  const named = await written(page, await upload.holdingWriter())
+  expect(named).toEqual({ hash: hashOf(page), size: page.length })
+  expect([upload.atHand(named.hash), await upload.blobs.read(named.hash)]).toEqual([page, page])
+  expect(await storing.blobs.has(named.hash)).toBe(false)
+  expect(storing.forUpload().atHand(named.hash)).toBeUndefined()
+  // Others may come in between: what is held does not depend on what stays at hand.
+  for (let count = 0; count < 260; count++) await storing.blobs.put(randomBytes(8))
+  expect(await upload.storeHeld()).toEqual({ ...named, modifiedAt: expect.any(Number) })
+  expect(await openBlobStore({ url: `file:${directory}` }).read(named.hash)).toEqual(page)
+  expect(await upload.storeHeld()).toBeUndefined()
+})
+
+test('what is longer than a short page is not held', async () => {
+  const upload = storing.forUpload()
+  const { hash } = await written(randomBytes(4097), await upload.holdingWriter())
+  expect(await storing.blobs.has(hash)).toBe(true)
+  expect(await upload.storeHeld()).toBeUndefined()
 })
 
 test('the second of two who store the same bytes is told that they were there', async () => {
@@ -83,8 +106,8 @@ test('a writer that is aborted leaves nothing, before it began a file and after'
   expect(left.filter((entry) => entry.isFile())).toEqual([])
 })
 
-async function written(bytes: Buffer) {
-  const writer = await storing.blobs.writer()
+async function written(bytes: Buffer, into?: BlobWriter) {
+  const writer = into ?? (await storing.blobs.writer())
   for (let at = 0; at < bytes.length; at += 30_000) await writer.write(bytes.subarray(at, at + 30_000))
   return writer.finish()
 }

@@ -86,12 +86,14 @@ export class World {
 
   /** The timers of one process. */
   timersOf(process: Process): Timers {
+    const sleep = (ms: number): Promise<void> =>
+      new Promise((resolve) => {
+        this.after(ms + this.random.below(MAX_OVERSLEEP_MS), () => process.alive && resolve())
+      })
     return {
       now: () => this.now,
-      sleep: (ms) =>
-        new Promise((resolve) => {
-          this.after(ms + this.random.below(MAX_OVERSLEEP_MS), () => process.alive && resolve())
-        }),
+      sleep,
+      within: (ms, work) => Promise.race([work, sleep(ms).then(() => undefined)]),
       every: (ms, work) => {
         let stopped = false
         const beat = (): void => {

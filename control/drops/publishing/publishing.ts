@@ -37,8 +37,9 @@ export function createPublishing(options: PublishingOptions): Publishing {
   return {
     receive({ owner, capBytes, maxFiles, base }) {
       const workers = threads.forUpload(shareOf(owner), currentCall()?.leaving?.())
+      const store = storing.forUpload()
       return createIntake({
-        blobs,
+        store,
         workers,
         scratchDir,
         capBytes,
@@ -48,7 +49,7 @@ export function createPublishing(options: PublishingOptions): Publishing {
           if (owner.kind === 'organisation') await options.admitUpload?.(owner.id)
         },
         prepare: (upload) =>
-          prepareVersion({ blobs, atHand: storing.atHand, workers, manifests, readings }, upload, base),
+          prepareVersion({ blobs: store.blobs, atHand: store.atHand, workers, manifests, readings }, upload, base),
       })
     },
     async renderMarkdown(owner, { filename, text }) {

@@ -84,7 +84,7 @@ export function createAcknowledgements(
   async function untilTimeToLook(): Promise<void> {
     if (isTimeToLook()) return
     const woken = new Promise<void>((resolve) => (wake = resolve))
-    await Promise.race([woken, timers.sleep(isHearing ? UNHEARD_MS : POLL_MS)])
+    await timers.within(isHearing ? UNHEARD_MS : POLL_MS, woken)
   }
 
   /**

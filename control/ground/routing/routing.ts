@@ -160,15 +160,15 @@ export function createPropagation(deps: PropagationDependencies): Routing {
   /** Undefined by the deadline: another control may hold the publication lock, and have vanished with it. */
   async function flushBy(deadline: number): Promise<Position | undefined> {
     for (;;) {
-      const flushed = await Promise.race([flush().catch(() => undefined), late(deadline)])
+      const leftMs = Math.max(0, deadline - timers.now())
+      const flushed = await timers.within(
+        leftMs,
+        flush().catch(() => undefined),
+      )
       if (flushed !== undefined) return flushed
       if (timers.now() + RETRY_MS >= deadline) return undefined
       await timers.sleep(RETRY_MS)
     }
-  }
-
-  async function late(deadline: number): Promise<undefined> {
-    await timers.sleep(Math.max(0, deadline - timers.now()))
   }
 
   async function propagate(changes: RouteChanges, waitMs = PROPAGATION_WAIT_MS): Promise<Propagation> {

@@ -7,7 +7,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { BlobStore, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
+import type { BlobWriter, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { DEFAULT_BUNDLE_FILES } from '../../../../shared/contracts/limits.ts'
 import { sideBySide } from '../../../../shared/values/side-by-side.ts'
@@ -25,10 +25,11 @@ import {
 } from '../../../../shared/content/upload-kind.ts'
 import { pathProblem, PathSet } from '../files/paths.ts'
 import type { Upload } from './prepare.ts'
+import type { UploadStore } from '../storage/storing.ts'
 import type { UploadWorkers } from '../workers/workers.ts'
 
 export interface IntakeDependencies extends UploadTerms {
-  readonly blobs: BlobStore
+  readonly store: UploadStore
   readonly workers: UploadWorkers
   readonly scratchDir: string
   /** Called once, before the first byte is taken; throws to refuse. */
@@ -39,7 +40,7 @@ export interface IntakeDependencies extends UploadTerms {
 type Shape = 'empty' | 'single' | 'files' | 'zip'
 
 export function createIntake({
-  blobs,
+  store: uploadStore,
   workers,
   scratchDir,
   capBytes,
@@ -52,7 +53,7 @@ export function createIntake({
   const files: StoredFile[] = []
   const unserved: string[] = []
   const announced = new Set<string>()
-  const { count, store, remember, takeBack } = createArrivals(blobs, capBytes)
+  const { count, store, hold, remember, storeHeld, takeBack } = createArrivals(uploadStore, capBytes)
   let shape: Shape = 'empty'
   let single: Upload['single']
   let isOver = false
@@ -120,14 +121,13 @@ export function createIntake({
           if (fileKindOf(filename) !== 'archive' || takes === 'page')
             return standAlone(requireSingle(filename, takes), filename, blob)
           shape = 'empty'
-          await addZip(blobs.stream(blob.hash))
+          await addZip(uploadStore.blobs.stream(blob.hash))
         },
       }
     },
     async addSingle(filename, bytes, { title }) {
       await enter('single')
-      const kind = requireSingle(filename, takes)
-      standAlone(kind, filename, await store(bytes), title)
+      standAlone(requireSingle(filename, takes), filename, await hold(bytes), title)
     },
     addZip,
     async addStored(filePath, hash, size) {
@@ -147,6 +147,7 @@ export function createIntake({
         secrets: options.secrets ?? 'withhold',
         announced,
         remember,
+        storeHeld,
       })
       isOver = true
       return prepared
@@ -171,13 +172,16 @@ interface Arrivals {
   /** Counts bytes against the cap; throws once they are too many. */
   count(bytes: number): void
   store(bytes: AsyncIterable<Uint8Array>): Promise<StoredBlob>
+  /** Like `store`, but what is short may be held back until `storeHeld`. */
+  hold(bytes: AsyncIterable<Uint8Array>): Promise<StoredBlob>
   /** Notes what this upload brought, and hands it on. */
   remember(blob: StoredBlob): StoredBlob
+  storeHeld(): Promise<void>
   /** Takes back what this upload brought, except for what another one has meanwhile stored or kept too. */
   takeBack(): Promise<void>
 }
 
-function createArrivals(blobs: BlobStore, capBytes: number): Arrivals {
+function createArrivals({ blobs, holdingWriter, storeHeld }: UploadStore, capBytes: number): Arrivals {
   const created: { readonly hash: string; readonly modifiedAt: number }[] = []
   let receivedBytes = 0
 
@@ -186,8 +190,7 @@ function createArrivals(blobs: BlobStore, capBytes: number): Arrivals {
     if (receivedBytes > capBytes) throw errors.uploadTooLarge(capBytes)
   }
 
-  async function store(bytes: AsyncIterable<Uint8Array>): Promise<StoredBlob> {
-    const writer = await blobs.writer()
+  async function write(bytes: AsyncIterable<Uint8Array>, writer: BlobWriter): Promise<StoredBlob> {
     try {
       for await (const chunk of bytes) {
         count(chunk.length)
@@ -208,8 +211,13 @@ function createArrivals(blobs: BlobStore, capBytes: number): Arrivals {
 
   return {
     count,
-    store,
+    store: async (bytes) => write(bytes, await blobs.writer()),
+    hold: async (bytes) => write(bytes, await holdingWriter()),
     remember,
+    async storeHeld() {
+      const stored = await storeHeld()
+      if (stored) remember(stored)
+    },
     async takeBack() {
       for (const { hash, modifiedAt } of created) await blobs.discard(hash, modifiedAt)
     },

@@ -85,6 +85,8 @@ export interface Upload {
   readonly announced: ReadonlySet<string>
   /** Notes a blob that was made on the way, so that a failing upload takes it back. */
   remember(blob: StoredBlob): StoredBlob
+  /** Makes durable what was held back, before a thread reads it and before anything goes live. */
+  storeHeld(): Promise<void>
 }
 
 export interface PrepareDependencies {
@@ -117,7 +119,9 @@ export async function prepareVersion(
   const compared = withLive(withConverted(uploaded, knownConversions(base)), base, readings)
   const known = knownFacts(base, compared)
   const requests = planAnalyses(compared, known)
-  const reader = { width: workers.width, analyse: readerOf({ blobs, atHand, workers }, requests) }
+  const isAtHand = requests.length === 1 && requests.every(({ hash }) => atHand(hash) !== undefined)
+  if (!isAtHand) await upload.storeHeld()
+  const reader = isAtHand ? { width: 1, analyse: readingHere(blobs) } : workers
   const { analyses, conversions } = await analyseFiles(reader, requests, upload.remember)
   const converted = withConverted(compared, conversions)
   const readingOf = readingsOf(converted, analyses, readings)
@@ -129,13 +133,17 @@ export async function prepareVersion(
   const { files: read, blocked, allowed } = sifted
   const facts = mergeFacts(known, analyses)
   const left = planFirstScreen(read, facts, requests, (path) => readingOf.get(path)?.links)
+  if (left.length > 0) await upload.storeHeld()
   const { analyses: compressed } = await analyseFiles(workers, left, upload.remember)
   const files = withVariants(read, compressed)
   const landing = requireLandingPage(files)
   const rules = await rulesOf(blobs, workers, ruleFilesOf(files))
   const loaded = loadedCode(landing, files, readingOf)
   const manifest = buildManifest({ files, facts: mergeFacts(facts, compressed), loaded, ...rules })
-  const stored = upload.remember(await manifests.write(manifest))
+  // In one batch. Both are over before a failure of one has the other taken back.
+  const writing = [manifests.write(manifest).then(upload.remember), upload.storeHeld()] as const
+  await Promise.allSettled(writing)
+  const [stored] = await Promise.all(writing)
   const sentFiles = [...new Map(files.map((file) => [(file.source ?? file).path, file.source ?? file])).values()]
   return {
     manifestHash: stored.hash,
@@ -368,12 +376,8 @@ function withVariants(
 }
 
 /** One short page whose bytes are at hand is read in less time than a thread is told of it; all else by threads. */
-function readerOf(
-  { blobs, atHand, workers }: Pick<PrepareDependencies, 'blobs' | 'atHand' | 'workers'>,
-  requests: readonly AnalysisRequest[],
-): UploadWorkers['analyse'] {
-  const isShort = requests.length === 1 && requests.every(({ hash }) => atHand(hash) !== undefined)
-  return isShort ? (pages) => Promise.all(pages.map((page) => analyse(blobs, page))) : workers.analyse
+function readingHere(blobs: BlobStore): UploadWorkers['analyse'] {
+  return (pages) => Promise.all(pages.map((page) => analyse(blobs, page)))
 }
 
 async function analyseFiles(

@@ -9,8 +9,10 @@
  *
  * What is large is written while it arrives, as before, and so is what goes to a store that is not a directory.
  *
- * A publish reads its page right after it was stored. The bytes of short ones stay at hand for that.
+ * A publish reads its page right after it was stored. The bytes of short ones stay at hand for that. A short page that is
+ * published by itself is only held until its manifest is written: both go in one batch.
  */
+import { hash as digestOf } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { BlobStore, BlobWriter, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
 import { parseBlobStoreUrl, splitLocation } from '../../../../shared/blobs/location.ts'
@@ -46,16 +48,29 @@ export type StoringOutcome = { readonly stored: StoredBlob } | { readonly failur
 /** The code tells callers a full disk from a mistake of ours, and the stack says where it was met. */
 export type StoringFailure = Pick<NodeJS.ErrnoException, 'message' | 'code' | 'stack'>
 
+/** The store as one upload sees it, with the short page that it holds back. */
+export interface UploadStore {
+  /** The same store, which reads what is held too. Threads do not: what they shall read is stored first. */
+  readonly blobs: BlobStore
+  /** The bytes of a short blob that is held, or was stored a moment ago. */
+  atHand(hash: string): Buffer | undefined
+  /** Like that of `blobs`, but what is short is only named and held: it is durable once `storeHeld` has resolved. */
+  holdingWriter(): Promise<BlobWriter>
+  /** What became of the blob that is held, if one is. One that no one stores leaves nothing behind. */
+  storeHeld(): Promise<StoredBlob | undefined>
+}
+
 export interface Storing {
   /** The same store. */
   readonly blobs: BlobStore
   /** The bytes of a short blob that was stored a moment ago. */
   atHand(hash: string): Buffer | undefined
+  forUpload(): UploadStore
   close(): Promise<void>
 }
 
 export function createStoring(blobs: BlobStore, location: BlobStoreLocation): Storing {
-  if (!isDirectory(location)) return { blobs, atHand: () => undefined, close: async () => {} }
+  if (!isDirectory(location)) return storingNothing(blobs)
   const threads = hasLittleMemory() ? THREADS.withLittleMemory : THREADS.usually
   const pool = createWorkerPool({
     script: new URL('./storing-worker.ts', import.meta.url),
@@ -75,15 +90,59 @@ export function createStoring(blobs: BlobStore, location: BlobStoreLocation): St
     return stored
   }
   const put: BlobStore['put'] = (bytes) => (bytes.length > SMALL_BYTES ? blobs.put(bytes) : putSmall(bytes))
+  const atHand = (hash: string): Buffer | undefined => kept.get(hash)
+  const stored: BlobStore = {
+    ...blobs,
+    put,
+    writer: async () => collectingWriter(blobs, putSmall),
+    read: async (hash) => atHand(hash) ?? blobs.read(hash),
+  }
   return {
-    blobs: {
-      ...blobs,
-      put,
-      writer: async () => collectingWriter(blobs, putSmall),
-      read: async (hash) => kept.get(hash) ?? blobs.read(hash),
-    },
-    atHand: (hash) => kept.get(hash),
+    blobs: stored,
+    atHand,
+    forUpload: () => createUploadStore({ blobs, stored, putSmall, atHand }),
     close: () => pool.close(),
+  }
+}
+
+/** Where there is no directory, everything is stored as it comes. */
+function storingNothing(blobs: BlobStore): Storing {
+  const atHand = (): undefined => undefined
+  return {
+    blobs,
+    atHand,
+    forUpload: () => ({ blobs, atHand, holdingWriter: () => blobs.writer(), storeHeld: async () => undefined }),
+    close: async () => {},
+  }
+}
+
+function createUploadStore({
+  blobs,
+  stored,
+  putSmall,
+  atHand,
+}: Pick<Storing, 'atHand'> & {
+  blobs: BlobStore
+  stored: BlobStore
+  putSmall: (bytes: Uint8Array) => Promise<StoredBlob>
+}): UploadStore {
+  let held: { readonly hash: string; readonly bytes: Buffer } | undefined
+  const holdShort = async (bytes: Buffer): Promise<StoredBlob> => {
+    if (bytes.length > SHORT_BYTES) return putSmall(bytes)
+    held = { hash: digestOf('sha256', bytes), bytes }
+    return { hash: held.hash, size: bytes.length }
+  }
+  const own = (hash: string): Buffer | undefined => (hash === held?.hash ? held.bytes : atHand(hash))
+  return {
+    blobs: { ...stored, read: async (hash) => own(hash) ?? stored.read(hash) },
+    atHand: own,
+    holdingWriter: async () => collectingWriter(blobs, holdShort),
+    async storeHeld() {
+      const wanted = held
+      const outcome = wanted && (await putSmall(wanted.bytes))
+      held = undefined
+      return outcome
+    },
   }
 }
 
@@ -140,7 +199,7 @@ function createBatches(pool: WorkerPool, most: number): (bytes: Uint8Array) => P
 }
 
 /** Holds bytes while they are few, and begins a file when they are more. */
-function collectingWriter(blobs: BlobStore, putSmall: (bytes: Uint8Array) => Promise<StoredBlob>): BlobWriter {
+function collectingWriter(blobs: BlobStore, putSmall: (bytes: Buffer) => Promise<StoredBlob>): BlobWriter {
   const held: Uint8Array[] = []
   let size = 0
   let file: BlobWriter | undefined
