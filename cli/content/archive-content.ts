@@ -41,13 +41,14 @@ export async function readArchive(file: string, allowSecrets: boolean): Promise<
 }
 
 /** A store that says what a content is called and keeps none; it notes by hash whether a key is in it. */
-function createForgetfulStore(keys: Map<string, KeyTrace>): Pick<BlobStore, 'put' | 'writer'> {
+function createForgetfulStore(keys: Map<string, KeyTrace>): Pick<BlobStore, 'putAll' | 'writer'> {
+  const put = (bytes: Uint8Array): StoredBlob => {
+    const hash = createHash('sha256').update(bytes).digest('hex')
+    keys.set(hash, keyInBytes(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)))
+    return { hash, size: bytes.byteLength }
+  }
   return {
-    async put(bytes): Promise<StoredBlob> {
-      const hash = createHash('sha256').update(bytes).digest('hex')
-      keys.set(hash, keyInBytes(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)))
-      return { hash, size: bytes.byteLength }
-    },
+    putAll: async (blobs) => blobs.map(put),
     async writer(): Promise<BlobWriter> {
       const hash = createHash('sha256')
       const search = createKeySearch()

@@ -13,6 +13,8 @@ export interface ByteRange {
 export interface BlobStore {
   /** Stores bytes durably (fsynced) before it resolves; storing the same bytes twice is free. */
   put(bytes: Uint8Array): Promise<StoredBlob>
+  /** The same for several at once, in their order: what makes them durable is shared where it can be. */
+  putAll(blobs: readonly Uint8Array[]): Promise<StoredBlob[]>
   /** Streams bytes into the store; `abort` leaves nothing behind. */
   writer(): Promise<BlobWriter>
   has(hash: string): Promise<boolean>
@@ -33,6 +35,9 @@ export interface BlobStore {
   /** Removes temporary files of writers that died, last written before that time; puts back what they were discarding. */
   sweep(writtenBefore: number): Promise<number>
 }
+
+/** Requests that a distant store has at once for `putAll`. */
+export const PARALLEL_PUTS = 16
 
 const HASH = /^[0-9a-f]{64}$/
 

@@ -12,7 +12,8 @@
  *            store answers; a stream that has begun goes on there at its next byte, or fails when there is none
  */
 import { addAbortSignal } from 'node:stream'
-import { pacedStream, type BlobStore, type ByteRange } from './blob-store.ts'
+import { inParallel } from '../running/turns.ts'
+import { pacedStream, PARALLEL_PUTS, type BlobStore, type ByteRange, type StoredBlob } from './blob-store.ts'
 import { createCopies, type Copies } from './copies.ts'
 
 export interface CachedStoreOptions {
@@ -27,12 +28,14 @@ export interface CachedStoreOptions {
 export function createCachedBlobStore({ distant, copies: store, maxBytes, onProblem }: CachedStoreOptions): BlobStore {
   const copies = createCopies({ store, maxBytes, onProblem })
   const fetchOnce = createFetching(distant, copies)
+  async function put(bytes: Uint8Array): Promise<StoredBlob> {
+    const stored = await distant.put(bytes)
+    await copies.add(bytes)
+    return stored
+  }
   return {
-    async put(bytes) {
-      const stored = await distant.put(bytes)
-      await copies.add(bytes)
-      return stored
-    },
+    put,
+    putAll: (blobs) => inParallel(blobs, PARALLEL_PUTS, put),
     writer: () => distant.writer(),
     read: async (hash) => (await copies.read(hash)) ?? fetchOnce(hash),
     stream: (hash, range) => pacedStream((left) => bytesOf(distant, copies, { hash, range, left })),

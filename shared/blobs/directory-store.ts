@@ -13,6 +13,7 @@ import { createHash, hash as digestOf, randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
+import { inParallel } from '../running/turns.ts'
 import { before } from '../values/before.ts'
 import { BlobMissing, isBlobHash, pacedStream, type BlobStore, type BlobWriter, type StoredBlob } from './blob-store.ts'
 import { sweepDrafts } from './drafts.ts'
@@ -24,11 +25,14 @@ const MIN_CHUNK_BYTES = 4096
 const MAX_CHUNK_BYTES = 131_072
 /** A chunk is at most this share of what has been read so far. */
 const CHUNK_SHARE = 1 / 4
+/** Files of several blobs that are open at once: their syncs become few of the disk. */
+const PARALLEL_DRAFTS = 64
 
 export function createDirectoryBlobStore(root: string, files: FileCalls = offThreadCalls): BlobStore {
-  const place: Place = { root, files, folders: createFolders(root, files) }
+  const place: Place = { root, files, folders: createFolders(root, files), nextDraft: createDraftNames() }
   return {
     put: (bytes) => put(place, bytes),
+    putAll: (blobs) => putAll(place, blobs),
     writer: () => createWriter(place),
     keep: (hash) => keep(place, hash),
     has: (hash) => existing(stat(pathOf(root, hash))),
@@ -46,6 +50,15 @@ interface Place {
   readonly root: string
   readonly files: FileCalls
   readonly folders: Folders
+  /** A name that no other writer has, here or elsewhere. */
+  nextDraft(): string
+}
+
+/** Randomness is dear, so a store takes some once and counts. */
+function createDraftNames(): () => string {
+  const own = randomBytes(12).toString('hex')
+  let count = 0
+  return () => `${own}.${count++}`
 }
 
 interface Draft {
@@ -58,9 +71,9 @@ async function createDraft(place: Place): Promise<Draft> {
   return { path, file: await place.files.open(path, 'wx') }
 }
 
-async function draftPath({ root, folders }: Place, prefix = ''): Promise<string> {
+async function draftPath({ root, folders, nextDraft }: Place, prefix = ''): Promise<string> {
   await folders.ensure(TEMPORARY_FOLDER)
-  return path.join(root, TEMPORARY_FOLDER, prefix + randomBytes(12).toString('hex'))
+  return `${root}/${TEMPORARY_FOLDER}/${prefix}${nextDraft()}`
 }
 
 async function abandon({ path, file }: Draft): Promise<void> {
@@ -82,15 +95,20 @@ async function createWriter(place: Place): Promise<BlobWriter> {
     async finish() {
       const hash = digest.digest('hex')
       const kept = await keep(place, hash)
-      if (!kept) return adopt(place, draft, { hash, size })
-      await abandon(draft)
-      return kept
+      if (kept) await abandon(draft)
+      return kept ?? synced(place, await adopt(place, draft, { hash, size }))
     },
     abort: () => abandon(draft),
   }
 }
 
-/** Gives a draft its name, unless another writer of the same bytes came first. */
+/** Makes the name of a blob durable, too. */
+async function synced({ folders }: Place, blob: StoredBlob): Promise<StoredBlob> {
+  await folders.sync([folderOf(blob.hash)])
+  return blob
+}
+
+/** Gives a draft its name, unless another writer of the same bytes came first. The name is not durable yet. */
 async function adopt(place: Place, { path, file }: Draft, { hash, size }: StoredBlob): Promise<StoredBlob> {
   const { files, folders } = place
   await file.datasync()
@@ -99,7 +117,6 @@ async function adopt(place: Place, { path, file }: Draft, { hash, size }: Stored
   await folders.ensure(folderOf(hash))
   const kept = await nameOrKeep(place, path, hash)
   await files.rm(path)
-  await folders.sync(folderOf(hash))
   return kept ?? { hash, size, modifiedAt: mtimeMs }
 }
 
@@ -160,8 +177,23 @@ async function keep({ root, files }: Place, hash: string): Promise<StoredBlob | 
 
 async function put(place: Place, bytes: Uint8Array): Promise<StoredBlob> {
   const hash = digestOf('sha256', bytes)
-  const kept = await keep(place, hash)
-  if (kept) return kept
+  return (await keep(place, hash)) ?? synced(place, await create(place, hash, bytes))
+}
+
+/** One sync for each folder, however many names are in it; another writer may have given some of them a moment ago. */
+async function putAll(place: Place, blobs: readonly Uint8Array[]): Promise<StoredBlob[]> {
+  const touched = new Set<string>()
+  const stored = await inParallel(blobs, PARALLEL_DRAFTS, async (bytes) => {
+    const hash = digestOf('sha256', bytes)
+    touched.add(folderOf(hash))
+    return (await keep(place, hash)) ?? create(place, hash, bytes)
+  })
+  await place.folders.sync([...touched])
+  return stored
+}
+
+/** The file of a blob, under its name; the bytes are durable, the name is not yet. */
+async function create(place: Place, hash: string, bytes: Uint8Array): Promise<StoredBlob> {
   const draft = await createDraft(place)
   try {
     await writeAll(draft.file, bytes)
@@ -184,8 +216,8 @@ async function writeAll(file: OpenFile, chunk: Uint8Array): Promise<void> {
 interface Folders {
   /** Created once per process. One that is new is durable in its parent before a blob is named in it. */
   ensure(name: string): Promise<void>
-  /** Makes the names in a folder durable. Those who ask while the disk is busy wait for one sync together. */
-  sync(name: string): Promise<void>
+  /** Makes the names in these folders durable. Those who ask while the disk is busy wait for one sync together. */
+  sync(names: readonly string[]): Promise<void>
 }
 
 function createFolders(root: string, files: FileCalls): Folders {
@@ -225,8 +257,9 @@ function createFolders(root: string, files: FileCalls): Folders {
       }
       return creation
     },
-    sync(name) {
-      unsynced.add(name)
+    async sync(names) {
+      if (names.length === 0) return
+      for (const name of names) unsynced.add(name)
       if (!next) next = running = syncAll()
       return next
     },

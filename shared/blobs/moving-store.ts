@@ -15,6 +15,7 @@ export function createMovingBlobStore(current: BlobStore, former: BlobStore): Bl
   }
   return {
     put: (bytes) => current.put(bytes),
+    putAll: (blobs) => current.putAll(blobs),
     writer: () => current.writer(),
     has: async (hash) => (await current.has(hash)) || (await former.has(hash)),
     keep: async (hash) => (await current.keep(hash)) ?? (await former.keep(hash)),

@@ -11,7 +11,16 @@ import { mkdir, open, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
-import { BlobMissing, isBlobHash, pacedStream, type BlobStore, type BlobWriter, type StoredBlob } from './blob-store.ts'
+import { inParallel } from '../running/turns.ts'
+import {
+  BlobMissing,
+  PARALLEL_PUTS,
+  isBlobHash,
+  pacedStream,
+  type BlobStore,
+  type BlobWriter,
+  type StoredBlob,
+} from './blob-store.ts'
 import { sweepDrafts } from './drafts.ts'
 import { createS3Client, type S3Client, type S3Settings } from './s3-client.ts'
 
@@ -43,8 +52,10 @@ export function createS3BlobStore(settings: S3Settings, draftsDir: string): Blob
     return { hash, size }
   }
 
+  const put = (bytes: Uint8Array): Promise<StoredBlob> => upload(sha256(bytes), bytes.length, new Uint8Array(bytes))
   return {
-    put: (bytes) => upload(sha256(bytes), bytes.length, new Uint8Array(bytes)),
+    put,
+    putAll: (blobs) => inParallel(blobs, PARALLEL_PUTS, put),
     writer: () => createDraft(draftsDir, async (draft, blob) => upload(blob.hash, blob.size, await openAsBlob(draft))),
     has: async (hash) => (await find(s3, hash)) !== undefined,
     keep,

@@ -221,6 +221,25 @@ describe('a directory', () => {
     },
   )
 
+  test('of several in one call each has its bytes, then its name on disk, and no folder is synced twice', async () => {
+    const done: string[] = []
+    const store = createDirectoryBlobStore(path.join(root, 'several'), recorded(directCalls, done))
+    const known = await store.put(randomBytes(100))
+    const blobs = Array.from({ length: 400 }, () => randomBytes(100))
+    done.length = 0
+    const stored = await store.putAll([...blobs, await store.read(known.hash), blobs[0]!])
+    expect(stored.map(({ hash }) => hash)).toEqual([...blobs.map(sha256), known.hash, stored[0]!.hash])
+    expect((await store.read(stored[399]!.hash)).equals(blobs[399]!)).toBe(true)
+    expect(stored.filter(({ modifiedAt }) => modifiedAt !== undefined)).toHaveLength(400)
+    const folders = done.filter((step) => /^synced [0-9a-f]{2}$/.test(step))
+    expect(new Set(folders).size).toBe(folders.length)
+    expect(new Set(folders)).toEqual(new Set(stored.map(({ hash }) => `synced ${hash.slice(0, 2)}`)))
+    const lastName = done.findLastIndex((step) => step.startsWith('name '))
+    expect(done.findIndex((step) => /^sync [0-9a-f]{2}$/.test(step))).toBeGreaterThan(lastName)
+    for (const step of done.filter((one) => one.startsWith('name ')))
+      expect(done.slice(0, done.indexOf(step))).toContain(`bytes ${step.split(' ')[1]}`)
+  })
+
   test('a folder that cannot be synced fails those who wait for it, and no later ones', async () => {
     let isBroken = true
     const store = createDirectoryBlobStore(path.join(root, 'unsynced'), {

@@ -14,14 +14,13 @@ import { quotePath } from '../../../../shared/values/quoted-path.ts'
 
 /** Up to here an entry is inflated in one go; a larger one flows through in pieces. */
 const MAX_WHOLE_BYTES = 4_000_000
-/** Blobs being written at the same time: enough to keep the disk busy, few enough to stay small. */
-const MAX_PENDING_BYTES = 8_000_000
-const MAX_PENDING_BLOBS = 16
+/** What is stored together: enough to keep the disk busy, little enough to stay small. */
+const MAX_WAITING_BYTES = 8_000_000
 
 /** What zlib takes at least. One chunk holds the whole entry, so that nothing is copied together afterwards. */
 const MIN_CHUNK_BYTES = 64
 
-type Store = Pick<BlobStore, 'put' | 'writer'>
+type Store = Pick<BlobStore, 'putAll' | 'writer'>
 
 /** Throws `archive_rejected` with the first entry that is not what the archive says it is. */
 export async function verifyEntries(file: string, entries: readonly ArchiveEntry[]): Promise<void> {
@@ -44,26 +43,25 @@ export async function extractEntries(
 ): Promise<StoredBlob[]> {
   const archive = new ArchiveFile(file)
   const stored: StoredBlob[] = []
-  const pending = new Set<Promise<void>>()
-  let pendingBytes = 0
+  let waiting: Buffer[] = []
+  let waitingBytes = 0
+  const storeWaiting = async (): Promise<void> => {
+    const batch = waiting
+    waiting = []
+    waitingBytes = 0
+    for (const blob of await blobs.putAll(batch)) stored.push(blob)
+  }
   try {
-    for (const [index, entry] of entries.entries()) {
-      while (pending.size > 0 && (pending.size >= MAX_PENDING_BLOBS || pendingBytes + entry.size > MAX_PENDING_BYTES)) {
-        await Promise.race(pending)
-      }
-      const storing = isWhole(entry) ? blobs.put(inflateWhole(archive, entry)) : storeInPieces(blobs, archive, entry)
-      pendingBytes += entry.size
-      const done = storing.then((blob) => {
-        stored[index] = blob
-        pending.delete(done)
-        pendingBytes -= entry.size
-      })
-      pending.add(done)
+    for (const entry of entries) {
+      if (!isWhole(entry) || waitingBytes + entry.size > MAX_WAITING_BYTES) await storeWaiting()
+      if (isWhole(entry)) {
+        waiting.push(inflateWhole(archive, entry))
+        waitingBytes += entry.size
+      } else stored.push(await storeInPieces(blobs, archive, entry))
     }
-    await Promise.all(pending)
+    await storeWaiting()
     return stored
   } finally {
-    await Promise.allSettled(pending)
     archive.closeFile()
   }
 }

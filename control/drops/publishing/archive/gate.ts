@@ -40,6 +40,8 @@ const REGULAR_FILE = 0o100000
 const FOLDER = 0o040000
 /** A folder is an entry too, but costs nothing; a directory of nothing else is still no reason to read for minutes. */
 const ENTRIES_PER_FILE = 2
+/** What yauzl knows of an entry takes a kilobyte and more: so many are held at once. */
+const PART_ENTRIES = 1000
 const DIRECTORY_ENTRY_SIGNATURE = 0x02014b50
 const EXTRA_ZIP64 = 0x0001
 
@@ -95,30 +97,35 @@ interface JudgedEntry extends ArchiveEntry {
   readonly isPublished: boolean
 }
 
-/** The directory first, the local headers after it: each pass then reads the file in order. */
+/** A part of the directory, then the local headers of that part: each is read in order, and little is held of either. */
 async function readEntries(zip: ZipFile, archive: ArchiveFile, maxFiles: number): Promise<JudgedEntry[]> {
   if (zip.entryCount > ENTRIES_PER_FILE * maxFiles)
     throw tooMany(`The archive lists ${zip.entryCount} entries`, maxFiles)
   const directoryStart = Number(zip.readEntryCursor)
-  const listed = await readDirectory(zip, maxFiles)
-  refuseUnlisted(zip, archive)
   const judged: JudgedEntry[] = []
-  for (const { name, entry } of listed) judged.push(await judgeHeader(zip, name, entry, directoryStart))
+  let files = 0
+  for (let first = 1; first <= zip.entryCount; first += PART_ENTRIES) {
+    const part = await readDirectory(zip, first, Math.min(zip.entryCount, first + PART_ENTRIES - 1))
+    for (const { name } of part) {
+      if (!isFolderName(name)) files++
+      if (files > maxFiles) throw tooMany(`Entry ${quotePath(name)} is one too many`, maxFiles)
+    }
+    for (const { name, entry } of part) judged.push(await judgeHeader(zip, name, entry, directoryStart))
+  }
+  refuseUnlisted(zip, archive)
   refuseClashes(judged)
   return judged
 }
 
-async function readDirectory(zip: ZipFile, maxFiles: number): Promise<{ name: string; entry: Entry }[]> {
+/** The entries of these numbers, which come next. */
+async function readDirectory(zip: ZipFile, first: number, last: number): Promise<{ name: string; entry: Entry }[]> {
   const listed: { name: string; entry: Entry }[] = []
-  let files = 0
-  for (let number = 1; number <= zip.entryCount; number++) {
+  for (let number = first; number <= last; number++) {
     const entry = await nextEntry(zip, number)
     const name = nameOf(entry, number)
     const problem = pathProblem(withoutSlash(name)) ?? entryProblem(entry, isFolderName(name))
     if (problem) throw rejected(name, problem)
     listed.push({ name, entry })
-    if (!isFolderName(name)) files++
-    if (files > maxFiles) throw tooMany(`Entry ${quotePath(name)} is one too many`, maxFiles)
   }
   return listed
 }

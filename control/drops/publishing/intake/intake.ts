@@ -12,7 +12,7 @@ import { errors } from '../../../../shared/contracts/errors.ts'
 import { DEFAULT_BUNDLE_FILES } from '../../../../shared/contracts/limits.ts'
 import { sideBySide } from '../../../../shared/values/side-by-side.ts'
 import { inParallel } from '../../../../shared/running/turns.ts'
-import { batchesOf } from '../workers/batches.ts'
+import { ARCHIVE_BATCH_FILES, batchesOf } from '../workers/batches.ts'
 import type { Intake, PreparedVersion } from '../contract.ts'
 import type { StoredFile } from '../manifest/manifest-builder.ts'
 import { quotePath } from '../../../../shared/values/quoted-path.ts'
@@ -79,7 +79,7 @@ export function createIntake({
   async function unpack(archive: string): Promise<void> {
     const { entries, unserved: added } = await workers.inspect(archive, { capBytes, maxFiles })
     for (const path of added) unserved.push(path)
-    const batches = batchesOf(entries, (entry) => entry.size)
+    const batches = batchesOf(entries, (entry) => entry.size, ARCHIVE_BATCH_FILES)
     await inParallel(batches, workers.width, (batch) => workers.verify(archive, batch))
     const stored = await inParallel(batches, workers.width, async (batch) =>
       (await workers.extract(archive, batch)).map(remember),
