@@ -2,8 +2,8 @@
  * The vocabulary that the steps of the edge share. A step imports this file, its own folder, store/ and shared/;
  * never another step. Decisions are values: a step says what should happen, `send` makes it happen.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Readable } from 'node:stream'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Readable, Writable } from 'node:stream'
 import type { ManifestFile, RedirectRule } from '../shared/contracts/manifest.ts'
 import type { CompiledHeaders, HeaderSet } from '../shared/content/header-sets.ts'
 import type { RuleDestination } from '../shared/content/path-pattern.ts'
@@ -186,6 +186,14 @@ export interface Exchange extends Arrival {
   readonly full: FullExchange | undefined
 }
 
+/** What is passed on to control of a request, and where its answer goes. */
+export interface ForControl {
+  readonly headers: IncomingHttpHeaders
+  readonly body: Readable
+  /** Closed when the answer is out, or the visitor gone. */
+  readonly answer: Writable
+}
+
 /** An exchange whose request may have a body, or be control's to answer. */
 export interface FullExchange extends Exchange {
   /** Answers with what control says, at the visitor's pace; destroys it when the visitor leaves. */
@@ -196,8 +204,10 @@ export interface FullExchange extends Exchange {
   countPiece(bytes: number): void
   /** The request's body; undefined when it is longer or takes longer than a form may. */
   readForm(maxBytes: number): Promise<Buffer | undefined>
-  /** The pair that http-proxy works on. */
-  forProxy(): { readonly request: IncomingMessage; readonly response: ServerResponse }
+  /** Control is to answer. */
+  forControl(): ForControl
+  /** Nobody reads what comes of the body. */
+  ignoreBody(): void
 }
 
 /** A page that was shown: `<site_id>|<YYYY-MM-DD>`, the network, and who saw which page, as a hash. */

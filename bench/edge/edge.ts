@@ -3,17 +3,17 @@
  * Node server: CPU microseconds per request, from the servers' own CPU time, and requests per second. Each server is
  * pinned to one core, the load generator to another. Servers take turns, several rounds; the median counts.
  *
- * All are warmed up first: V8 goes on compiling for some 60,000 requests, and an edge runs for weeks. A row is printed
- * when it is measured; all of them take less than five minutes.
+ * All are warmed up first: V8 goes on compiling for some 60,000 requests and some 5,000 connections, and an edge runs for
+ * weeks. A row is printed when it is measured; all of them take some six minutes.
  */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import os from 'node:os'
 import path from 'node:path'
 import tls from 'node:tls'
-import { HOST, LOCKED_HOST, MANY_FILES, rows, type Row, type ServerName } from './rows.ts'
+import { HOST, isConnecting, LOCKED_HOST, MANY_FILES, rows, type Row, type ServerName } from './rows.ts'
 import { startBare, startCaddy, startEdge, startNginx, startUpstream, type Server } from './servers.ts'
-import { canGenerate, loadH1, loadH2, loadHandshakes, loadResumptions, type Target } from './generators.ts'
+import { canGenerate, loadH1, loadH2, loadHandshakes, loadHybrid, loadResumptions, type Target } from './generators.ts'
 import { isInstalled } from '../../test/support/programs.ts'
 import { cpuMs } from '../../test/support/processes.ts'
 import { median } from '../../test/support/figures.ts'
@@ -23,6 +23,9 @@ import type { Results } from '../results.ts'
 
 const WARM_UP_SECONDS = 4
 const WARM_UP_REQUESTS = 60_000
+/** A second has a few hundred: for the first thousands a Node server pays for code that V8 has not compiled yet. */
+const WARM_UP_CONNECTIONS = 5000
+const COMPILING: ReadonlySet<ServerName> = new Set(['edge', 'bare'])
 const NAME_CHARS = 20
 const CELL_CHARS = 22
 
@@ -49,13 +52,19 @@ interface Course {
   readonly progress: Progress
   /** What a visitor of the locked drop carries. */
   cookie: string
+  foreignTicket: () => Promise<string>
+  /** Connections that each server has had. */
+  readonly connected: Map<ServerName, number>
 }
 
 export async function run(values: BenchValues<'edge'>, results: Results): Promise<void> {
   const workDir = mkdtempSync(path.join(os.tmpdir(), 'dropway-bench-edge-'))
   // nginx drops root and must still be able to read.
   chmodSync(workDir, 0o755)
-  const course: Course = { values, workDir, servers: [], stops: [], progress: createProgress(), cookie: '' }
+  const course: Course = {
+    ...{ values, workDir, servers: [], stops: [], progress: createProgress() },
+    ...{ cookie: '', foreignTicket: () => Promise.resolve(''), connected: new Map() },
+  }
   try {
     await startServers(course)
     await measureRows(course, results)
@@ -106,8 +115,9 @@ async function startServers(course: Course): Promise<void> {
   const upstream = await startUpstream()
   stops.push(upstream.stop)
   // Always there: the others serve what it sends.
-  const { edge, cookie } = await startEdge(workDir, upstream.port)
+  const { edge, cookie, foreignTicket } = await startEdge(workDir, upstream.port)
   course.cookie = cookie
+  course.foreignTicket = foreignTicket
   add(edge)
   if (values.only.includes('bare')) add(await startBare(workDir))
   for (const [name, start] of [
@@ -126,10 +136,11 @@ async function warmUp({ port }: Server): Promise<void> {
 async function measureAll(course: Course, row: Row, place: string): Promise<Measured> {
   const { servers, progress } = course
   const { rounds, seconds } = course.values
-  const taking = servers.filter(({ name }) => name !== 'bare' || row.hasBare)
+  const taking = servers.filter(({ name }) => (name !== 'bare' || row.hasBare) && (row.servers?.includes(name) ?? true))
   const targets = new Map<Server, Target>()
   for (const server of taking) targets.set(server, await targetOf(course, server, row))
   const taken = new Map<ServerName, Measurement[]>(taking.map(({ name }) => [name, []]))
+  for (const [server, target] of targets) await warmUpConnections(course, server, row, target, place)
   // The first round warms this row up.
   for (let round = 0; round <= rounds; round++) {
     for (const [server, target] of targets) {
@@ -148,12 +159,29 @@ async function measureAll(course: Course, row: Row, place: string): Promise<Meas
   )
 }
 
-async function targetOf({ workDir, cookie }: Course, { name, port }: Server, row: Row): Promise<Target> {
+async function warmUpConnections(
+  { connected, progress }: Course,
+  { name }: Server,
+  row: Row,
+  target: Target,
+  place: string,
+): Promise<void> {
+  if (!isConnecting(row) || !COMPILING.has(name)) return
+  let count = connected.get(name) ?? 0
+  while (count < WARM_UP_CONNECTIONS) {
+    progress.show(`${place}: ${name}, connection ${count} of ${WARM_UP_CONNECTIONS} to warm up`)
+    count += await load(row, target, WARM_UP_SECONDS)
+  }
+  connected.set(name, count)
+}
+
+async function targetOf({ workDir, cookie, foreignTicket }: Course, { name, port }: Server, row: Row): Promise<Target> {
   const target = {
     port,
     host: row.host,
     status: row.status,
     path: name === 'edge' ? row.path : (row.pathOfOthers ?? row.path),
+    ...(row.hasForeignTicket ? { ticket: await foreignTicket() } : {}),
   }
   const headers = {
     ...row.headers,
@@ -195,6 +223,8 @@ function load({ protocol }: Row, target: Target, seconds: number): Promise<numbe
       return loadH2(target, { seconds })
     case 'handshake':
       return loadHandshakes(target, seconds)
+    case 'hybrid':
+      return loadHybrid(target, seconds)
     case 'resumption':
       return loadResumptions(target, seconds)
     default:

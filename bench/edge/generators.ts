@@ -11,7 +11,7 @@ const HANDSHAKE_CLIENTS = 4
 const H1_CONNECTIONS = 32
 const H2_CONNECTIONS = 8
 const H2_STREAMS = 16
-const RESUMPTIONS = path.join(import.meta.dirname, 'resumptions.ts')
+const CONNECTING = path.join(import.meta.dirname, 'connecting.ts')
 const AUTOCANNON = path.resolve(import.meta.dirname, '../../node_modules/.bin/autocannon')
 
 export interface Target {
@@ -23,12 +23,15 @@ export interface Target {
   readonly status?: number
   /** A file with an address per line, asked for in turn instead of the path. */
   readonly addresses?: string
+  /** A ticket of another server, in base64. */
+  readonly ticket?: string
 }
 
 export const canGenerate: Readonly<Record<Protocol, boolean>> = {
   h1: true,
   h2: isInstalled('h2load'),
   handshake: isInstalled('openssl'),
+  hybrid: true,
   resumption: true,
 }
 
@@ -98,10 +101,26 @@ export async function loadHandshakes({ port, host }: Target, seconds: number): P
   }, 0)
 }
 
+/** With the key of today's browsers. */
+export async function loadHybrid(target: Target, seconds: number): Promise<number> {
+  const { made, hybrid } = await connect(target, seconds, 'anew')
+  if (hybrid < made) throw new Error(`${made - hybrid} of ${made} connections agreed on another key`)
+  return made
+}
+
 /** Every connection must have been resumed. */
-export async function loadResumptions({ port, host }: Target, seconds: number): Promise<number> {
-  const output = await run(process.execPath, [RESUMPTIONS, String(port), host, String(seconds)])
-  const { made, resumed } = JSON.parse(output) as { made: number; resumed: number }
+export async function loadResumptions(target: Target, seconds: number): Promise<number> {
+  const { made, resumed } = await connect(target, seconds, target.ticket ?? 'own')
   if (resumed < made) throw new Error(`${made - resumed} of ${made} connections made a full handshake`)
   return made
+}
+
+interface Connected {
+  readonly made: number
+  readonly resumed: number
+  readonly hybrid: number
+}
+
+async function connect({ port, host }: Target, seconds: number, how: string): Promise<Connected> {
+  return JSON.parse(await run(process.execPath, [CONNECTING, String(port), host, String(seconds), how])) as Connected
 }

@@ -1,7 +1,7 @@
 /** What the edge bench measures: one row each, and the share of what another server spends that it may cost at most. */
 import os from 'node:os'
 
-export type Protocol = 'h1' | 'h2' | 'handshake' | 'resumption'
+export type Protocol = 'h1' | 'h2' | 'handshake' | 'hybrid' | 'resumption'
 
 /** A drop without snippets: its files are sent as they are. */
 export const HOST = 'bench.localhost'
@@ -28,6 +28,10 @@ export interface Row {
   /** Asks for each of the many files in turn. */
   readonly isMany?: true
   readonly hasBare?: true
+  /** Servers that take part; all of them when it is not said. */
+  readonly servers?: readonly ServerName[]
+  /** Comes back with the ticket of another edge, which has ended since. */
+  readonly hasForeignTicket?: true
   /** Highest share of what the other server spends. */
   readonly bars?: Readonly<Partial<Record<ServerName, number>>>
   /** Highest share of what the edge itself spends on another row. */
@@ -95,7 +99,31 @@ export const rows: readonly Row[] = [
     bars: { caddy: 1.3 },
   },
   { name: 'handshake', protocol: 'handshake', path: '/', ...file, hasBare: true, bars: { caddy: 1.15, bare: 1.1 } },
+  // Peers of some age do not know this key.
+  {
+    name: 'handshake, hybrid key',
+    protocol: 'hybrid',
+    path: '/',
+    ...file,
+    hasBare: true,
+    servers: ['edge', 'bare'],
+    bars: { bare: 1.1 },
+  },
   { name: 'resumed', protocol: 'resumption', path: '/', ...file },
+  {
+    name: 'resumed elsewhere',
+    protocol: 'resumption',
+    path: '/',
+    ...file,
+    servers: ['edge'],
+    hasForeignTicket: true,
+    ownBar: { row: 'resumed', share: 1.1 },
+  },
 ]
+
+/** A new connection for each request. */
+export function isConnecting({ protocol, headers }: Row): boolean {
+  return protocol === 'h1' ? headers?.['connection'] === 'close' : protocol !== 'h2'
+}
 
 export const ROW_NAMES: readonly string[] = rows.map(({ name }) => name)

@@ -5,10 +5,11 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import tls from 'node:tls'
 import { brotliCompressSync } from 'node:zlib'
 import { HOST, LOCKED_HOST, MANY_FILES, SNIPPETS_HOST, type ServerName } from './rows.ts'
 import { LOAD_CORE } from './generators.ts'
-import { startEdgeFixture } from '../../test/support/edge-fixture.ts'
+import { startEdgeFixture, type EdgeFixture } from '../../test/support/edge-fixture.ts'
 import { pinToCore } from '../../test/support/processes.ts'
 import { findProgram } from '../../test/support/programs.ts'
 
@@ -27,6 +28,8 @@ export interface Bench {
   readonly edge: Server
   /** What a visitor of the locked drop carries. */
   readonly cookie: string
+  /** What another edge, which has ended since, gave a visitor to come back with; in base64. */
+  foreignTicket(): Promise<string>
 }
 
 /** No limits per network: all load comes from one address. */
@@ -80,7 +83,23 @@ export async function startEdge(
     body: new URLSearchParams({ password: PASSWORD }).toString(),
   })
   const cookie = unlocked.headers['set-cookie']!.split(';')[0]!
-  return { edge: { name: 'edge', port, pid, stop: () => fixture.stop() }, cookie }
+  const stop = (): Promise<void> => fixture.stop()
+  return { edge: { name: 'edge', port, pid, stop }, cookie, foreignTicket: () => ticketOfAnother(fixture) }
+}
+
+async function ticketOfAnother(fixture: EdgeFixture): Promise<string> {
+  const another = await fixture.startEdge({ REPLICA_DIR: path.join(fixture.dataDir, 'another') })
+  const socket = tls.connect({
+    port: another.httpsPort,
+    host: '127.0.0.1',
+    servername: HOST,
+    rejectUnauthorized: false,
+    ecdhCurve: 'X25519',
+  })
+  const [ticket] = (await once(socket, 'session')) as [Buffer]
+  socket.destroy()
+  await another.stop()
+  return ticket.toString('base64')
 }
 
 const SNIPPETS = {

@@ -29,7 +29,8 @@ export class GatheredBody extends Readable {
       this.#passOn()
       this.push(null)
     })
-    source.once('error', (error) => this.destroy(error))
+    // Why it broke off is the visitor's affair; who forwards it hears that they are gone.
+    source.once('error', () => this.destroy())
   }
 
   /** More is wanted, and the visitor has not sent it. */

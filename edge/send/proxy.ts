@@ -5,15 +5,16 @@
  *   target that no request line can hold ─▶ 400     no place of this network's share in time ─▶ 429 | 503
  *   body that hardly arrives ─▶ 408                 no answer for seconds, and control does not say that it lives ─▶ 504
  */
-import type { Agent, ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
+import type { Agent, ClientRequest, IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { nodeHttp } from '../../shared/http/node-http.ts'
 import { Socket } from 'node:net'
-import { Readable, type Duplex } from 'node:stream'
+import { Stream, type Duplex, type Writable } from 'node:stream'
+import { urlToHttpOptions } from 'node:url'
 import httpProxy from 'http-proxy'
 import { limitKeyOfIp } from '../../shared/http/ip.ts'
 import { PROXY_HEADERS, RELAYED_HEADER } from '../../shared/http/relayed.ts'
 import { createShares } from '../../shared/running/shares.ts'
-import type { FullExchange } from '../context.ts'
+import type { ForControl, FullExchange } from '../context.ts'
 import { createControlHealth } from './control-health.ts'
 import { CONTROL_SHARES } from './control-shares.ts'
 import { GatheredBody } from './gathered-body.ts'
@@ -50,10 +51,8 @@ const NOT_RETURNED: ReadonlySet<string> = new Set([
 /**
  * Until control's headers arrive, as long as it says every few seconds that it lives: on a busy machine the publish of a
  * large site takes minutes, and a caller who is told 504 meanwhile sends it all again. The visitor's connection is left
- * open for as long (PROXIED_IDLE_MS).
+ * open for as long (PROXIED_IDLE_MS). As long between two pieces of an answer: an event stream may have nothing to say.
  */
-const ANSWER_MS = 600_000
-/** Between two pieces of an answer. */
 const SILENCE_MS = 600_000
 /** A request that has not moved for this long is looked at. */
 const CHECK_MS = 4000
@@ -109,8 +108,9 @@ export interface ProxyDependencies {
 /** One exchange on its way to a control, and again on its way to the next one. */
 interface Forwarding {
   readonly exchange: FullExchange
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
+  readonly headers: ControlHeaders
+  /** Closed when the answer is out, or the visitor gone. */
+  readonly answer: Writable
   readonly body: GatheredBody | undefined
   readonly startedAt: number
   readonly onFailure: (failure: ProxyFailure) => void
@@ -125,6 +125,46 @@ interface Forwarding {
   ending: ProxyFailure | undefined
   hasTimedOut: boolean
 }
+
+type ControlHeaders = Record<string, string | string[] | undefined>
+
+/**
+ * What http-proxy reads of a request, and no more: node:http2 would make stand-ins for a request and a response of node:http,
+ * with a dozen listeners, for each one. It never breaks off: the end of its visitor is heard of by `answer`.
+ */
+class ControlRequest {
+  readonly forwarding: Forwarding
+  readonly method: string
+  readonly url: string
+  readonly headers: ControlHeaders
+  readonly socket = CONNECTED
+
+  constructor(forwarding: Forwarding) {
+    const { exchange, headers } = forwarding
+    this.forwarding = forwarding
+    this.method = exchange.method
+    this.url = exchange.target
+    this.headers = headers
+  }
+
+  on(): this {
+    return this
+  }
+}
+
+const CONNECTED = { destroyed: false } as const
+/** What http-proxy looks at of an answer that is sent by us (`sendBack`). */
+const OUR_ANSWER = { finished: true } as unknown as ServerResponse
+
+/** A request without a body is over with its head. */
+class NoBody extends Stream {
+  override pipe<To extends NodeJS.WritableStream>(to: To): To {
+    to.end()
+    return to
+  }
+}
+
+const NO_BODY = new NoBody()
 
 export function createProxy(dependencies: ProxyDependencies): Proxy {
   return new ControlProxy(dependencies)
@@ -160,11 +200,12 @@ class ControlProxy implements Proxy {
     changeOrigin: false,
     toProxy: true,
     selfHandleResponse: true,
-    proxyTimeout: ANSWER_MS,
+    proxyTimeout: SILENCE_MS,
   })
   readonly #shares = createShares(CONTROL_SHARES)
   readonly #health = createControlHealth()
-  readonly #underWay = new WeakMap<object, Forwarding>()
+  /** Addresses of controls, taken apart once. */
+  readonly #targets: ReadonlyMap<string, httpProxy.ProxyTarget>
   readonly #avoidUntil = new Map<string, number>()
   #turn = 0
 
@@ -172,29 +213,28 @@ class ControlProxy implements Proxy {
     this.#traceparent = traceparent
     this.#controlUrls = controlUrls
     this.#publicHost = publicHost
-    this.#proxy.on('proxyReq', (outgoing, request) => sendOut(this.#underWay.get(request), outgoing))
-    this.#proxy.on('proxyRes', (answer, request) => sendBack(this.#underWay.get(request), answer))
+    this.#targets = new Map(controlUrls.map((url) => [url, urlToHttpOptions(new URL(url)) as httpProxy.ProxyTarget]))
+    this.#proxy.on('proxyReq', (outgoing, request) => sendOut(forwardingOf(request), outgoing))
+    this.#proxy.on('proxyRes', (answer, request) => sendBack(forwardingOf(request), answer))
   }
 
   forward(exchange: FullExchange, onFailure: (failure: ProxyFailure) => void): void {
     if (!FORWARDABLE.test(exchange.target)) return onFailure({ status: 400, error: undefined })
-    const { request, response } = exchange.forProxy()
-    rewriteRequest(exchange, request, this.#publicHost, this.#traceparent?.(exchange))
+    const visitor = exchange.forControl()
+    const headers = headersFor(exchange, visitor.headers, this.#publicHost, this.#traceparent?.(exchange))
+    let forwarding: Forwarding | undefined
     const start = (): void => {
       exchange.askForBody()
-      const forwarding = forwardingOf(exchange, request, response, onFailure)
-      this.#underWay.set(request, forwarding)
-      // A visitor who leaves early ends control's work too.
-      response.once('close', () => {
-        clearTimeout(forwarding.check)
-        forwarding.body?.destroy()
-        if (!response.writableFinished) forwarding.outgoing?.destroy()
-      })
+      forwarding = newForwarding(exchange, headers, visitor, onFailure)
       this.#begin(forwarding)
     }
     const refuse = (status: ProxyFailure['status']): void => onFailure({ status, error: undefined })
     const leave = this.#shares.enter(limitKeyOfIp(exchange.ip), start, refuse)
-    response.once('close', leave)
+    // It comes once; `once` would make two more objects of it.
+    visitor.answer.on('close', () => {
+      if (forwarding !== undefined) abandon(forwarding)
+      leave()
+    })
   }
 
   inUse(): number {
@@ -218,7 +258,7 @@ class ControlProxy implements Proxy {
   }
 
   #attempt(forwarding: Forwarding, control: string): void {
-    const { exchange, request, response, body } = forwarding
+    const { exchange, headers, body } = forwarding
     forwarding.control = control
     forwarding.outgoing = undefined
     forwarding.ending = undefined
@@ -226,27 +266,28 @@ class ControlProxy implements Proxy {
     forwarding.tried.add(control)
     this.#scheduleCheck(forwarding)
     const options = {
-      target: control,
-      agent: this.#agentFor(exchange.method, request),
-      buffer: body ?? Readable.from([]),
+      target: this.#targets.get(control),
+      agent: this.#agentFor(exchange.method, headers),
+      buffer: body ?? NO_BODY,
     }
+    const request = new ControlRequest(forwarding) as unknown as IncomingMessage
     try {
-      this.#proxy.web(request, response, options, (error: NodeJS.ErrnoException) => this.#onError(forwarding, error))
+      this.#proxy.web(request, OUR_ANSWER, options, (error: NodeJS.ErrnoException) => this.#onError(forwarding, error))
     } catch (error) {
       clearTimeout(forwarding.check)
       forwarding.onFailure(asFailure(error as NodeJS.ErrnoException))
     }
   }
 
-  #agentFor(method: string, { headers }: IncomingMessage): Agent {
+  #agentFor(method: string, headers: ControlHeaders): Agent {
     if (READING.has(method)) return this.#pooled
     return Number(headers['content-length']) <= SHORT_BODY_BYTES ? this.#recent : this.#fresh
   }
 
   #onError(forwarding: Forwarding, error: NodeJS.ErrnoException): void {
-    const { exchange, response, control, tried, attempts, ending, hasTimedOut } = forwarding
+    const { exchange, answer, control, tried, attempts, ending, hasTimedOut } = forwarding
     clearTimeout(forwarding.check)
-    if (exchange.isAnswered) return void response.destroy()
+    if (exchange.isAnswered) return void answer.destroy()
     if (error.code === 'ECONNREFUSED') this.#avoid(control, AVOID_MS)
     const isSafe = READING.has(exchange.method) && !hasTimedOut && attempts < MAX_ATTEMPTS
     if (error.code === 'ECONNRESET' && ending === undefined) tried.clear()
@@ -313,17 +354,17 @@ class ControlProxy implements Proxy {
   }
 }
 
-function forwardingOf(
+function newForwarding(
   exchange: FullExchange,
-  request: IncomingMessage,
-  response: ServerResponse,
+  headers: ControlHeaders,
+  { body, answer }: ForControl,
   onFailure: (failure: ProxyFailure) => void,
 ): Forwarding {
   return {
     exchange,
-    request,
-    response,
-    body: bodyOf(exchange, request),
+    headers,
+    answer,
+    body: bodyOf(exchange, body),
     startedAt: performance.now(),
     onFailure,
     tried: new Set(),
@@ -338,22 +379,29 @@ function forwardingOf(
   }
 }
 
+function forwardingOf(request: IncomingMessage): Forwarding {
+  return (request as unknown as ControlRequest).forwarding
+}
+
 /** A request to control begins. */
-function sendOut(forwarding: Forwarding | undefined, outgoing: ClientRequest): void {
-  if (!forwarding) return
+function sendOut(forwarding: Forwarding, outgoing: ClientRequest): void {
   forwarding.outgoing = outgoing
   outgoing.once('timeout', () => (forwarding.hasTimedOut = true))
   // Ended, or left, before there was a connection.
-  if (forwarding.ending !== undefined || forwarding.response.destroyed) outgoing.destroy(new Error('given up'))
+  if (forwarding.ending !== undefined || forwarding.answer.destroyed) outgoing.destroy(new Error('given up'))
 }
 
 /** Control's answer begins. */
-function sendBack(forwarding: Forwarding | undefined, answer: IncomingMessage): void {
-  if (!forwarding) return
-  clearTimeout(forwarding.check)
-  // From here on silence is an event stream that has nothing to say.
-  answer.setTimeout(SILENCE_MS)
-  forwarding.exchange.relay(answer.statusCode ?? 502, headersOf(answer), answer)
+function sendBack({ exchange, check }: Forwarding, answer: IncomingMessage): void {
+  clearTimeout(check)
+  exchange.relay(answer.statusCode ?? 502, headersOf(answer), answer)
+}
+
+/** The answer is out, or the visitor gone. One who leaves early ends control's work too. */
+function abandon({ check, body, answer, outgoing }: Forwarding): void {
+  clearTimeout(check)
+  body?.destroy()
+  if (!answer.writableFinished) outgoing?.destroy()
 }
 
 function isUnanswered({ exchange, control }: Forwarding, asked: string): boolean {
@@ -367,9 +415,9 @@ function asFailure(error: NodeJS.ErrnoException): ProxyFailure {
 }
 
 /** Undefined: none is passed on. */
-function bodyOf(exchange: FullExchange, request: IncomingMessage): GatheredBody | undefined {
-  if (WITH_BODY.has(exchange.method)) return new GatheredBody(request, (bytes) => exchange.countPiece(bytes))
-  request.resume()
+function bodyOf(exchange: FullExchange, body: ForControl['body']): GatheredBody | undefined {
+  if (WITH_BODY.has(exchange.method)) return new GatheredBody(body, (bytes) => exchange.countPiece(bytes))
+  exchange.ignoreBody()
   return undefined
 }
 
@@ -384,20 +432,20 @@ function headersOf({ rawHeaders }: IncomingMessage): string[] {
   return headers
 }
 
-/** http-proxy reads method, url and headers from the request: they are replaced by what control may see. */
-function rewriteRequest(
+/** What control may see of what the visitor said. */
+function headersFor(
   exchange: FullExchange,
-  request: IncomingMessage,
+  received: IncomingHttpHeaders,
   publicHost: string,
   traceparent: string | undefined,
-): void {
-  const headers: Record<string, string | string[] | undefined> = Object.create(null)
-  const named = connectionNames(request.headers['connection'])
-  for (const [name, value] of Object.entries(request.headers)) {
+): ControlHeaders {
+  const headers: ControlHeaders = Object.create(null)
+  const named = connectionNames(received['connection'])
+  for (const [name, value] of Object.entries(received)) {
     if (!name.startsWith(':') && !NOT_FORWARDED.has(name) && !named.has(name)) headers[name] = value
   }
   // A visitor may not take the length from a body by naming it in `connection`, nor announce one that is not sent.
-  const length = request.headers['content-length']
+  const length = received['content-length']
   if (!WITH_BODY.has(exchange.method)) delete headers['content-length']
   else if (length !== undefined) headers['content-length'] = length
   // A visitor's own trace ends here: ours is nobody else's to name.
@@ -406,19 +454,18 @@ function rewriteRequest(
   headers['host'] = exchange.authority ?? publicHost
   headers['x-forwarded-for'] = exchange.ip
   headers['x-forwarded-proto'] = 'https'
-  if (PROXY_HEADERS.some((name) => request.headers[name] !== undefined)) headers[RELAYED_HEADER] = '1'
+  if (PROXY_HEADERS.some((name) => received[name] !== undefined)) headers[RELAYED_HEADER] = '1'
   headers['x-forwarded-host'] = exchange.authority ?? publicHost
-  Object.defineProperties(request, {
-    headers: { value: headers },
-    method: { value: exchange.method },
-    url: { value: exchange.target, writable: true },
-  })
+  return headers
 }
 
+const NO_NAMES: ReadonlySet<string> = new Set()
+
 /** Headers that the sender declared to be about this connection only. */
-function connectionNames(connection: string | undefined): Set<string> {
+function connectionNames(connection: string | undefined): ReadonlySet<string> {
+  if (connection === undefined) return NO_NAMES
   return new Set(
-    (connection ?? '')
+    connection
       .toLowerCase()
       .split(',')
       .map((name) => name.trim()),

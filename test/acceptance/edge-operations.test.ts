@@ -279,6 +279,20 @@ test('a session ticket of one worker is good at every other', async () => {
   }
 })
 
+test('a session ticket of an edge that has ended is good at the others', async () => {
+  const another = await fixture.startEdge({ REPLICA_DIR: `${fixture.dataDir}/another`, EDGE_WORKERS: '1' })
+  const at = (port: number, session?: Buffer): tls.TLSSocket =>
+    tls.connect({ port, host: '127.0.0.1', ca: fixture.ca(), servername: 'a.localhost', session }).resume()
+  const first = at(another.httpsPort)
+  const [ticket] = (await once(first, 'session')) as [Buffer]
+  first.destroy()
+  await another.stop()
+  const again = at(fixture.edge.httpsPort, ticket)
+  await once(again, 'secureConnect')
+  expect(again.isSessionReused()).toBe(true)
+  again.destroy()
+})
+
 test('old TLS is refused', async () => {
   const socket = tls.connect({
     port: fixture.edge.httpsPort,

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { ReceivedRequest } from '../../../shared/http/received-request.ts'
-import type { FullExchange, HeaderList } from '../../context.ts'
+import type { ForControl, FullExchange, HeaderList } from '../../context.ts'
 import { ConnectionExchange, type Connection, type ExchangeHandlers } from '../connection.ts'
 import { bodyBytesOf } from '../messages/body-length.ts'
 import { readForm } from '../messages/read-form.ts'
@@ -105,9 +105,13 @@ export class NodeExchange extends ConnectionExchange implements FullExchange {
     return readForm(this.#request, maxBytes, (bytes) => this.countPiece(bytes))
   }
 
-  forProxy(): { request: IncomingMessage; response: ServerResponse } {
+  forControl(): ForControl {
     this.#request.socket.setTimeout(PROXIED_IDLE_MS)
-    return { request: this.#request, response: this.#response }
+    return { headers: this.#request.headers, body: this.#request, answer: this.#response }
+  }
+
+  ignoreBody(): void {
+    this.#request.resume()
   }
 }
 

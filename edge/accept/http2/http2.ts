@@ -1,10 +1,9 @@
 /** HTTP/2 visitors: the stream API (a `request` listener would double the CPU per request) behind our own limits. */
 import { MAX_HEADER_BYTES } from '../../../shared/contracts/limits.ts'
 import http2 from 'node:http2'
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
-import type { FullExchange, HeaderList } from '../../context.ts'
+import type { ForControl, FullExchange, HeaderList } from '../../context.ts'
 import { ConnectionExchange, type Connection, type ExchangeHandlers } from '../connection.ts'
 import { createHeaderWeight } from './header-weight.ts'
 import { bodyBytesOf } from '../messages/body-length.ts'
@@ -324,22 +323,32 @@ class Http2Exchange extends ConnectionExchange implements FullExchange {
     return readForm(this.#stream, maxBytes, (bytes) => this.countPiece(bytes))
   }
 
-  forProxy(): { request: IncomingMessage; response: ServerResponse } {
-    const session = this.#stream.session as KnownSession
+  forControl(): ForControl {
+    const stream = this.#stream
+    const session = stream.session as KnownSession
     session[kProxied] += 1
-    this.#stream.once('close', () => {
+    stream.once('close', () => {
       session[kProxied] -= 1
       // What was on its way when control had heard enough is no flood.
       session[kMeter].requests += 1
     })
+    stream.on('aborted', endStream)
     this.#endWithAnswer()
-    const request = new http2.Http2ServerRequest(this.#stream, this.#headers, {}, this.#rawHeaders)
-    const response = new http2.Http2ServerResponse(this.#stream)
-    return { request: request as unknown as IncomingMessage, response: response as unknown as ServerResponse }
+    return { headers: this.#headers, body: stream, answer: stream }
+  }
+
+  /** As in `#stopBody`, a stream without one is left alone. */
+  ignoreBody(): void {
+    if (!this.#stream.endAfterHeaders) this.#stream.resume()
   }
 }
 
 const END_STREAM = { endStream: true }
+
+/** A visitor who leaves before the answer is out. node:http2 would wait for an end that nobody writes. */
+function endStream(this: http2.Http2Stream): void {
+  this.destroy()
+}
 
 function hasTwoHosts(rawHeaders: readonly string[]): boolean {
   let count = 0

@@ -113,6 +113,7 @@ const PARSED: Readonly<Record<string, string>> = {
   'publish-result.ts: new URL(drop.claim_url': 'an address of ours',
   'report-address.ts: new URL(baseUrl': 'a setting',
   'rules.ts: URL.parse(text': 'at most 2000 characters are read',
+  'proxy.ts: new URL(url': 'a setting',
   'send.ts: new URL(text': 'was read when the webhook was made',
   'send.ts: new URL(url': 'was read when the webhook was made',
   'thumbnail.ts: new URL(url': 'an address of ours',
