@@ -42,7 +42,8 @@ export async function createPlace(env: Readonly<Record<string, string>> = {}): P
       EDGE_HTTPS_PORT: String(https),
       EDGE_HTTP_PORT: String(http),
       CONTROL_PORT: String(control),
-      NODE_COMPILE_CACHE: path.join(folder, 'compiled'),
+      // As `npm start` sets it.
+      NODE_COMPILE_CACHE: path.join(ROOT, 'node_modules/.cache/compiled'),
       ...env,
     },
     remove: () => rmSync(folder, { recursive: true, force: true }),

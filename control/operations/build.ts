@@ -3,7 +3,6 @@
  * what for). With `--sealed`, as for the image, no start compares them with the sources.
  */
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import http from 'node:http'
 import { stripTypeScriptTypes } from 'node:module'
 import path from 'node:path'
 import { build, type Plugin } from 'vite'
@@ -61,25 +60,6 @@ function ownPlaces(seen: Set<string>): Plugin {
   }
 }
 
-/**
- * Importing `node:http` by name reads everything that it exports, and a few of these load a second HTTP client, which takes six
- * megabytes of each process: the built form asks Node for the module itself.
- */
-const httpWithoutClient: Plugin = {
-  name: 'http-without-client',
-  enforce: 'pre',
-  resolveId: (id) => (id === 'node:http' ? '\0plain-http' : undefined),
-  load(id) {
-    if (id !== '\0plain-http') return undefined
-    const names = Object.keys(http).filter((name) => !['CloseEvent', 'MessageEvent', 'WebSocket'].includes(name))
-    return [
-      `const http = process.getBuiltinModule('node:http')`,
-      'export default http',
-      ...names.map((name) => `export const ${name} = /* @__PURE__ */ (() => http.${name})()`),
-    ].join('\n')
-  },
-}
-
 /** The built form knows that it is one. */
 const knowsItself: Plugin = {
   name: 'knows-itself',
@@ -90,14 +70,19 @@ const knowsItself: Plugin = {
       : undefined,
 }
 
+/** Writes every script, and what they import from elsewhere, without types; returns which there were. */
 function stripScripts(): string[] {
-  const scripts = globSync(SCRIPTS, { cwd: ROOT })
+  const scripts = new Set(globSync(SCRIPTS, { cwd: ROOT }))
+  // A set is walked to its end, also when it grows meanwhile.
   for (const script of scripts) {
     const file = path.join(ROOT, script)
+    const text = stripTypeScriptTypes(readFileSync(file, 'utf8'))
     mkdirSync(path.dirname(builtScript(file)), { recursive: true })
-    writeFileSync(builtScript(file), stripTypeScriptTypes(readFileSync(file, 'utf8')))
+    writeFileSync(builtScript(file), text)
+    for (const [, imported] of text.matchAll(/\bfrom\s*'(\.[\w./-]+\.ts)'/g))
+      scripts.add(path.join(path.dirname(script), imported!))
   }
-  return scripts
+  return [...scripts]
 }
 
 async function buildPrograms(isSealed: boolean): Promise<void> {
@@ -108,7 +93,7 @@ async function buildPrograms(isSealed: boolean): Promise<void> {
     configFile: false,
     logLevel: 'warn',
     root: ROOT,
-    plugins: [knowsItself, httpWithoutClient, ownPlaces(sources)],
+    plugins: [knowsItself, ownPlaces(sources)],
     ssr: { noExternal: true, external: APART },
     build: {
       ssr: true,

@@ -7,6 +7,7 @@
  * Whatever ends in between is started again.
  */
 import { compileCacheDir } from '../compile-cache.ts'
+import { allocatorSettings } from '../../../shared/running/memory.ts'
 import { forgetLocalServices, noteLocalServices } from '../../../shared/settings/local-services.ts'
 import type { SupervisorConfig } from './config.ts'
 import { openLogFile } from './processes/log-file.ts'
@@ -93,7 +94,7 @@ export async function startStack(config: SupervisorConfig, report: Report, cance
     const main =
       name === 'control' ? new URL('../../main.ts', import.meta.url) : new URL('../../../edge/main.ts', import.meta.url)
     const { dataDir } = config
-    const environment = { NODE_COMPILE_CACHE: compileCacheDir(dataDir), ...config.environment }
+    const environment = { NODE_COMPILE_CACHE: compileCacheDir(dataDir), ...allocatorSettings(), ...config.environment }
     return (cancelled: AbortSignal) =>
       startPlane({
         name,

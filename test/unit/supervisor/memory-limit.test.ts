@@ -3,7 +3,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { requireMemory } from '../../../control/operations/supervisor/preflight.ts'
-import { hasLittleMemory, heapFlags, memoryLimit } from '../../../shared/running/memory.ts'
+import { allocatorSettings, hasLittleMemory, heapFlags, memoryLimit } from '../../../shared/running/memory.ts'
 
 const roots: string[] = []
 afterEach(() => {
@@ -56,7 +56,9 @@ test('too little is refused with the figures and the way out; enough is not', ()
 
 test('where memory is little the planes are told to keep less of it for the young', () => {
   expect(hasLittleMemory(536_870_912)).toBe(true)
-  expect(heapFlags(536_870_912)).toEqual(['--max-semi-space-size=2'])
+  expect(heapFlags(536_870_912)).toEqual(['--max-semi-space-size=2', '--heap-growing-percent=30'])
   expect(hasLittleMemory(1_000_000_000)).toBe(false)
   expect(heapFlags(1_000_000_000)).toEqual([])
+  expect(allocatorSettings(536_870_912)).toEqual({ MALLOC_ARENA_MAX: '2' })
+  expect(allocatorSettings(1_000_000_000)).toEqual({})
 })

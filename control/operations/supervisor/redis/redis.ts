@@ -9,6 +9,7 @@ import net from 'node:net'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { heapFlags } from '../../../../shared/running/memory.ts'
 import { StartRefused } from '../preflight.ts'
 import { endWithUs } from '../processes/guard.ts'
 import {
@@ -198,7 +199,7 @@ function followLog(server: PipedChild, onLog: (line: string) => void): readonly 
 async function startStandIn({ dataDir, standInPort = 0, cancel }: RedisOptions): Promise<Redis> {
   const server = fork(new URL('./stand-in.ts', import.meta.url), [String(standInPort)], {
     detached: true,
-    execArgv: [],
+    execArgv: [...heapFlags()],
   })
   const pid = pidOf(server)
   endWithUs(server, { dataDir, name: 'redis', signal: 'SIGTERM' })
