@@ -113,6 +113,87 @@ export function encodeManifest(manifest: Manifest): Buffer {
   return Buffer.from(JSON.stringify(manifest))
 }
 
+/** Files are most of a manifest: the common ones are checked by hand, in a tenth of the time that the schema takes. */
 export function decodeManifest(bytes: Uint8Array): Manifest {
-  return manifestSchema.parse(JSON.parse(Buffer.from(bytes).toString()))
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
+  const value = JSON.parse(text) as Partial<Manifest> | null
+  const files = value?.files
+  if (!Array.isArray(files) || !files.every(isPlainEntry)) return manifestSchema.parse(value)
+  const rest = manifestSchema.parse({ ...value, files: [] })
+  return { ...rest, files }
+}
+
+/** Whether the schema would take this entry and leave it as it is. False says nothing: the schema decides then. */
+function isPlainEntry(entry: unknown): boolean {
+  return Array.isArray(entry) && entry.length === 2 && typeof entry[0] === 'string' && isPlainFile(entry[1])
+}
+
+function isPlainFile(value: unknown): boolean {
+  if (!isPlainObject(value)) return false
+  const file = value as Readonly<Record<string, unknown>>
+  if (!isBytes(file) || typeof file['type'] !== 'string') return false
+  // JSON has made it: all that is enumerable is its own.
+  for (const key in file) if (!isPlainField(key, file[key])) return false
+  return true
+}
+
+function isPlainField(key: string, value: unknown): boolean {
+  switch (key) {
+    case 'hash':
+    case 'size':
+    case 'type':
+      return true
+    case 'immutable':
+      return typeof value === 'boolean'
+    case 'encodings':
+      return arePlainVariants(value)
+    case 'injection':
+      return isPlainInjection(value)
+    default:
+      return false
+  }
+}
+
+function arePlainVariants(value: unknown): boolean {
+  if (!isPlainObject(value)) return false
+  const variants = value as Readonly<Record<string, Readonly<Record<string, unknown>>>>
+  for (const encoding in variants) {
+    const bytes = variants[encoding]
+    const isKnown = encoding === 'br' || encoding === 'zstd' || encoding === 'gzip'
+    if (!isKnown || !isPlainObject(bytes) || !isBytes(bytes!) || fieldsOf(bytes!) !== 2) return false
+  }
+  return true
+}
+
+/** One without policies. */
+function isPlainInjection(value: unknown): boolean {
+  if (!isPlainObject(value)) return false
+  const injected = value as Readonly<Record<string, unknown>>
+  const { head, body } = injected
+  return isCount(head) && (body === null || isCount(body)) && fieldsOf(injected) === 2
+}
+
+function isBytes({ hash, size }: Readonly<Record<string, unknown>>): boolean {
+  return typeof hash === 'string' && isHash(hash) && isCount(size)
+}
+
+function fieldsOf(value: object): number {
+  let count = 0
+  for (const _ in value) count++
+  return count
+}
+
+/** A pattern would take as long as all else together. */
+function isHash(text: string): boolean {
+  if (text.length !== 64) return false
+  for (let index = 0; index < 64; index++) {
+    const code = text.charCodeAt(index)
+    const isDigit = (code >= 48 && code <= 57) || (code >= 97 && code <= 102)
+    if (!isDigit) return false
+  }
+  return true
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0
 }

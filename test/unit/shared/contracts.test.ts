@@ -12,7 +12,7 @@ import {
   slugProblem,
 } from '../../../shared/http/hosts.ts'
 import { keys } from '../../../shared/redis/keys.ts'
-import { decodeManifest, MANIFEST_FORMAT } from '../../../shared/contracts/manifest.ts'
+import { decodeManifest, MANIFEST_FORMAT, manifestSchema } from '../../../shared/contracts/manifest.ts'
 import {
   decodeRouteRecord,
   encodeRouteRecord,
@@ -147,6 +147,63 @@ test('a manifest of another format is refused', () => {
       expect(() => decodeManifest(Buffer.from(JSON.stringify({ ...manifest, v: format })))).toThrow()
     }),
   )
+})
+
+test('files of a manifest are taken, refused and read as the schema would, whichever way they are checked', () => {
+  const rarely = (value: unknown) => fc.oneof({ weight: 19, arbitrary: fc.constant(undefined) }, fc.constant(value))
+  const hash = fc.oneof(
+    { weight: 19, arbitrary: fc.constant('0f'.repeat(32)) },
+    fc.constantFrom('0F'.repeat(32), 'a'.repeat(63), `${'a'.repeat(64)}\n`),
+  )
+  const count = fc.oneof({ weight: 19, arbitrary: fc.nat() }, fc.constantFrom(-1, 1.5, 2 ** 60, null, '1'))
+  const bytes = fc.record({ hash, size: count, more: rarely(1) }, { requiredKeys: ['hash', 'size'] })
+  const policy = { policy: 'x', start: 1, end: 2 }
+  const file = fc.record(
+    {
+      hash,
+      size: count,
+      type: fc.constantFrom('text/html', 'image/png', 'text/css', 'x', 'y', 1),
+      immutable: fc.oneof({ weight: 9, arbitrary: fc.boolean() }, fc.constantFrom('yes', null)),
+      encodings: fc.oneof(
+        { weight: 9, arbitrary: fc.record({ br: bytes, gzip: bytes }, { requiredKeys: [] }) },
+        fc.constantFrom([], null, { deflate: { hash: '0f'.repeat(32), size: 1 } }),
+      ),
+      injection: fc.record(
+        {
+          head: count,
+          body: count,
+          csp: fc.constantFrom(policy, [policy], [], undefined, undefined, 1),
+          more: rarely(1),
+        },
+        { requiredKeys: ['head', 'body'] },
+      ),
+      source: fc.option(fc.record({ path: fc.string(), hash, size: count }), { nil: undefined }),
+      more: rarely(1),
+    },
+    { requiredKeys: ['hash', 'size', 'type'] },
+  )
+  const entry = fc.oneof(
+    { weight: 9, arbitrary: fc.tuple(fc.string(), file) },
+    fc.constantFrom(['a'], [1, 2], 'a', null),
+  )
+  const read = (work: () => unknown): unknown => {
+    try {
+      return work()
+    } catch {
+      return 'refused'
+    }
+  }
+  let taken = 0
+  fc.assert(
+    fc.property(fc.array(entry, { maxLength: 2 }), (files) => {
+      const text = JSON.stringify({ v: MANIFEST_FORMAT, files, redirects: [], headers: [], unserved: [] })
+      const decoded = read(() => decodeManifest(Buffer.from(text)))
+      expect(JSON.stringify(decoded)).toBe(JSON.stringify(read(() => manifestSchema.parse(JSON.parse(text)))))
+      if (decoded !== 'refused' && files.length > 0) taken++
+    }),
+    { numRuns: 2000 },
+  )
+  expect(taken).toBeGreaterThan(100)
 })
 
 test('a manifest written when pages had one policy is read as one with a list', () => {
