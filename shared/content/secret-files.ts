@@ -53,15 +53,20 @@ const BY_NAME: readonly {
   { pattern: /\.(?:sqlite3?|db|sql|dump|bak)(?:\.(?:gz|bz2|xz|zst|zip))?$/i, what: 'a database or a backup' },
 ]
 
+/** Matches every name that one of them matches: nearly all names are told from secrets by it alone. */
+const ANY_NAME = new RegExp(BY_NAME.map(({ pattern }) => pattern.source).join('|'), 'i')
+
 /** Pages show keys to talk about them: what counts there is one that can be used. */
 const PAGE = /\.(?:html?|xhtml|md|markdown)$/i
 
 /** What a file looks like, when it looks like a secret. */
 export function secretIn({ path, size, key }: SecretCandidate): string | undefined {
-  const named = BY_NAME.find(
-    ({ pattern, except, maxBytes = Infinity, needsKey }) =>
-      size <= maxBytes && pattern.test(path) && !except?.test(path) && !(needsKey && key === 'none'),
-  )
+  const named = ANY_NAME.test(path)
+    ? BY_NAME.find(
+        ({ pattern, except, maxBytes = Infinity, needsKey }) =>
+          size <= maxBytes && pattern.test(path) && !except?.test(path) && !(needsKey && key === 'none'),
+      )
+    : undefined
   if (named) return named.what
   return key === 'whole key' || (key === 'key' && !PAGE.test(path)) ? 'a private key' : undefined
 }

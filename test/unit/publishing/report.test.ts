@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { scanHtml } from '../../../control/drops/publishing/html/scan.ts'
 import { cssLinks, encodeLinks, htmlLinks } from '../../../control/drops/publishing/analysis/links.ts'
-import { MAX_WARNINGS, writeReport } from '../../../control/drops/publishing/analysis/report.ts'
+import { MAX_WARNINGS, packFiles, unpackFiles, writeReport } from '../../../control/drops/publishing/analysis/report.ts'
 import { secretFiles } from '../../../shared/content/secret-files.ts'
 import { parseSiteRules } from '../../../control/drops/publishing/manifest/site-rules.ts'
 
@@ -15,7 +15,9 @@ function report(
     return { path, size: content.length, ...(links && { links: encodeLinks(links) }) }
   })
   const rules = parseSiteRules({ redirects, headers: '' })
-  return writeReport({ files, rules, unserved, secrets: secretFiles(files) }, isOver).warnings
+  // As a thread is told of them.
+  const told = unpackFiles(structuredClone(packFiles(files)))
+  return writeReport({ files: told, rules, unserved, secrets: secretFiles(files) }, isOver).warnings
 }
 
 function linksOf(path: string, content: string) {

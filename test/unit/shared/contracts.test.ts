@@ -12,7 +12,7 @@ import {
   slugProblem,
 } from '../../../shared/http/hosts.ts'
 import { keys } from '../../../shared/redis/keys.ts'
-import { decodeManifest, MANIFEST_FORMAT, manifestSchema } from '../../../shared/contracts/manifest.ts'
+import { decodeManifest, encodeManifest, MANIFEST_FORMAT, manifestSchema } from '../../../shared/contracts/manifest.ts'
 import {
   decodeRouteRecord,
   encodeRouteRecord,
@@ -204,6 +204,16 @@ test('files of a manifest are taken, refused and read as the schema would, which
     { numRuns: 2000 },
   )
   expect(taken).toBeGreaterThan(100)
+})
+
+test('a manifest is written in parts that are its JSON, however many files it has', () => {
+  const file = { hash: 'a'.repeat(64), size: 1, type: 'text/plain' }
+  for (const count of [0, 1, 1000, 1001, 2500]) {
+    const files = Array.from({ length: count }, (_, index): [string, typeof file] => [`é/${index}`, file])
+    const manifest = { v: MANIFEST_FORMAT, files, redirects: [], headers: [], unserved: [] } as const
+    for (const one of [manifest, { ...manifest, kept: { files: [], headers: [] } }])
+      expect(encodeManifest(one as never).toString()).toBe(JSON.stringify(one))
+  }
 })
 
 test('a manifest written when pages had one policy is read as one with a list', () => {

@@ -1,9 +1,11 @@
 /** Small functions that say what is there, so that no caller has to assert it. */
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { before } from '../../../shared/values/before.ts'
 import { pairs } from '../../../shared/redis/pairs.ts'
 import { stepAt } from '../../../shared/running/steps.ts'
 import { sideBySide } from '../../../shared/values/side-by-side.ts'
+import { arrayLiteral, parseTextArray } from '../../../control/ground/database/array-types.ts'
 import { one } from '../../../control/ground/database/sql.ts'
 
 test.each([
@@ -48,4 +50,15 @@ test('lists go side by side, and only when they are of the same length', () => {
 test('a query that must have a row says so when it has none', () => {
   expect(one([{ count: 0 }])).toEqual({ count: 0 })
   expect(() => one([])).toThrow('has none')
+})
+
+test('a list for Postgres is read back as it was, whatever is in its texts', () => {
+  const element = fc.oneof(fc.string(), fc.constantFrom(null, '', 'NULL', '"', '\\', 'a,b', '{}', 'a'.repeat(64)))
+  fc.assert(
+    fc.property(fc.array(element), (list) => {
+      expect(parseTextArray(arrayLiteral(list))).toEqual(list)
+      const hashes = list.filter((one) => one !== null && !/["\\]/.test(one))
+      expect(parseTextArray(arrayLiteral(hashes))).toEqual(hashes)
+    }),
+  )
 })

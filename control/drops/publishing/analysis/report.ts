@@ -26,8 +26,25 @@ const MAX_URL_CHARS = 120
 
 export interface ReportedFile {
   readonly path: string
-  readonly size: number
   readonly links?: EncodedLinks | undefined
+}
+
+/** The files of a report as a thread is told of them: one long text is copied in no time, many objects are not. */
+export interface PackedFiles {
+  /** One on each line, which no path has the end of. */
+  readonly paths: string
+  /** By the place of their file. */
+  readonly links: ReadonlyMap<number, EncodedLinks>
+}
+
+export function packFiles(files: readonly ReportedFile[]): PackedFiles {
+  const links = new Map<number, EncodedLinks>()
+  for (const [place, file] of files.entries()) if (file.links !== undefined) links.set(place, file.links)
+  return { paths: files.map(({ path }) => path).join('\n'), links }
+}
+
+export function unpackFiles({ paths, links }: PackedFiles): ReportedFile[] {
+  return paths.split('\n').map((path, place) => ({ path, links: links.get(place) }))
 }
 
 /** What is told without stopping the publish. */

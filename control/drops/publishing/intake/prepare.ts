@@ -8,6 +8,7 @@
  * 5. parse `_redirects` and `_headers`, and what other hosts' files say of the same;
  * 6. write the manifest and the report.
  */
+import { setImmediate } from 'node:timers/promises'
 import type { BlobStore, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { CSP_LIMITS } from '../../../../shared/contracts/limits.ts'
@@ -31,9 +32,9 @@ import { documentPage, MAX_SHOWN_TEXT_BYTES } from './document-page.ts'
 import type { Compression, PreparedVersion, SecretsPolicy } from '../contract.ts'
 import {
   blobSizesOf,
-  blobsOf,
   buildManifest,
   factsKey,
+  asWritten,
   type FileFacts,
   type StoredFile,
 } from '../manifest/manifest-builder.ts'
@@ -72,6 +73,8 @@ const MAX_CODE_CHARS = 1_000_000
 /** A report that the event loop writes itself, in a tenth of a millisecond. */
 const SHORT_REPORT = { files: 8, linkChars: 2000 }
 const PARALLEL_LOOKUPS = 16
+/** A version of more files lets others have their turn between any two steps. */
+const LONG_FILES = 2000
 
 export interface Upload {
   readonly files: readonly StoredFile[]
@@ -104,6 +107,7 @@ export async function prepareVersion(
   baseHash: string | null | undefined,
 ): Promise<PreparedVersion> {
   const base = baseHash ? await manifests.read(baseHash) : undefined
+  const pause = upload.files.length > LONG_FILES ? () => setImmediate() : () => undefined
   const unpacked = upload.isArchive ? unwrapFolder(upload.files) : upload.files
   const isServed = ({ path }: StoredFile): boolean => unservedKindOf(path) === undefined
   const sent = unpacked.filter(isServed)
@@ -111,13 +115,17 @@ export async function prepareVersion(
   await requireAnnounced(blobs, sent, upload.announced, base)
   const received = await withLandingPage({ blobs, workers }, upload, sent)
   requireLandingPage(received)
+  await pause()
   // A document by itself would leave nothing to publish.
   const secrets = upload.single && upload.secrets === 'withhold' ? 'refuse' : upload.secrets
   // What its name betrays is not read.
-  const isBetrayed = (file: StoredFile): boolean => secrets !== 'allow' && isSecretByName(file)
-  const uploaded = received.filter((file) => !isBetrayed(file))
+  const betrayed = new Set(secrets === 'allow' ? [] : received.filter(isSecretByName))
+  const uploaded = betrayed.size === 0 ? received : received.filter((file) => !betrayed.has(file))
+  await pause()
   const compared = withLive(withConverted(uploaded, knownConversions(base)), base, readings)
+  await pause()
   const known = knownFacts(base, compared)
+  await pause()
   const requests = planAnalyses(compared, known)
   const isAtHand = requests.length === 1 && requests.every(({ hash }) => atHand(hash) !== undefined)
   if (!isAtHand) await upload.storeHeld()
@@ -125,12 +133,14 @@ export async function prepareVersion(
   const { analyses, conversions } = await analyseFiles(reader, requests, upload.remember)
   const converted = withConverted(compared, conversions)
   const readingOf = readingsOf(converted, analyses, readings)
+  await pause()
   const sifted = siftSecrets(
-    [...received.filter(isBetrayed), ...converted],
+    betrayed.size === 0 ? converted : [...betrayed, ...converted],
     ({ path }) => readingOf.get(path)?.key,
     secrets,
   )
   const { files: read, blocked, allowed } = sifted
+  await pause()
   const facts = mergeFacts(known, analyses)
   const left = planFirstScreen(read, facts, requests, (path) => readingOf.get(path)?.links)
   if (left.length > 0) await upload.storeHeld()
@@ -139,18 +149,21 @@ export async function prepareVersion(
   const landing = requireLandingPage(files)
   const rules = await rulesOf(blobs, workers, ruleFilesOf(files))
   const loaded = loadedCode(landing, files, readingOf)
+  await pause()
   const manifest = buildManifest({ files, facts: mergeFacts(facts, compressed), loaded, ...rules })
+  await pause()
   // In one batch. Both are over before a failure of one has the other taken back.
   const writing = [manifests.write(manifest).then(upload.remember), upload.storeHeld()] as const
   await Promise.allSettled(writing)
   const [stored] = await Promise.all(writing)
   const sentFiles = [...new Map(files.map((file) => [(file.source ?? file).path, file.source ?? file])).values()]
+  await pause()
   return {
     manifestHash: stored.hash,
     byteSize: sentFiles.reduce((sum, file) => sum + file.size, 0),
     fileCount: sentFiles.length,
     title: readingOf.get(landing.path)?.title ?? '',
-    blobs: [...new Set([...blobsOf(manifest), stored.hash])],
+    blobs: [...blobSizesOf(manifest).set(stored.hash, stored.size).keys()],
     report: {
       ...(await reportOn(workers, { ...reportInput(files, readingOf, rules), secrets: allowed, unserved })),
       blocked,
@@ -240,8 +253,16 @@ async function requireAnnounced(
   announced: ReadonlySet<string>,
   base: Manifest | undefined,
 ): Promise<void> {
-  const live = base ? blobSizesOf(base) : new Map<string, number>()
-  const toCheck = files.filter((file) => announced.has(file.hash) && live.get(file.hash) !== file.size)
+  if (announced.size === 0) return
+  const byPath = new Map(base?.files)
+  const isUnchanged = ({ path, hash, size }: StoredFile): boolean => {
+    const entry = byPath.get(path)
+    return entry?.hash === hash && entry.size === size
+  }
+  const others = files.filter((file) => announced.has(file.hash) && !isUnchanged(file))
+  // To note all that the live version has is worth it where many files have other names now.
+  const live = base && others.length > PARALLEL_LOOKUPS ? blobSizesOf(base) : undefined
+  const toCheck = others.filter((file) => live?.get(file.hash) !== file.size)
   await inParallel(toCheck, PARALLEL_LOOKUPS, async (file) => {
     const stored = await blobs.keep(file.hash)
     if (!stored)
@@ -371,7 +392,7 @@ function withVariants(
   return files.map((file) => {
     const encodings = file.live && compressed.get(factsKey(file))?.encodings
     const hasVariants = encodings !== undefined && Object.keys(encodings).length > 0
-    return file.live && hasVariants ? { ...file, live: { ...file.live, encodings } } : file
+    return file.live && hasVariants ? { ...file, live: asWritten({ ...file.live, encodings }) } : file
   })
 }
 
@@ -424,7 +445,9 @@ function readingsOf(
 function mergeFacts(
   known: ReadonlyMap<string, FileFacts>,
   found: ReadonlyMap<string, FileFacts>,
-): Map<string, FileFacts> {
+): ReadonlyMap<string, FileFacts> {
+  if (found.size === 0) return known
+  if (known.size === 0) return found
   const merged = new Map(known)
   for (const [key, facts] of found) merged.set(key, { ...known.get(key), ...facts })
   return merged
@@ -467,14 +490,13 @@ function reportInput(
 ): ReportInput {
   let left = MAX_REPORTED_LINK_CHARS
   let isCut = false
-  const reported = files.map((file) => {
-    const { path, size } = file
+  const reported = files.map(({ path }) => {
     const links = readingOf.get(path)?.links
-    if (links === undefined) return { path, size }
+    if (links === undefined) return { path }
     left -= links.length
-    if (left >= 0) return { path, size, links }
+    if (left >= 0) return { path, links }
     isCut = true
-    return { path, size }
+    return { path }
   })
   return { files: reported, rules, isCut }
 }

@@ -31,12 +31,12 @@ export function siftSecrets<File extends StoredFile>(
   keyOf: (file: File) => KeyTrace | undefined,
   secrets: SecretsPolicy,
 ): Sifted<File> {
-  const candidates = files.map((file) => ({ path: file.path, size: file.size, key: keyOf(file), file }))
-  if (secrets === 'allow') return { files, blocked: [], allowed: told(secretFiles(candidates)) }
+  const candidateOf = (file: File) => ({ path: file.path, size: file.size, key: keyOf(file) })
+  if (secrets === 'allow') return { files, blocked: [], allowed: told(secretFiles(files.map(candidateOf))) }
   const found = new Map<File, string>()
-  for (const candidate of candidates) {
-    const what = secretIn(candidate)
-    if (what !== undefined) found.set(candidate.file, what)
+  for (const file of files) {
+    const what = secretIn(candidateOf(file))
+    if (what !== undefined) found.set(file, what)
   }
   if (found.size === 0) return { files, blocked: [], allowed: [] }
   // What was made of a document goes by the name of that.

@@ -64,12 +64,17 @@ export function buildManifest(input: ManifestInput): Manifest {
 
 /** The same file; whether browsers may keep it is decided anew for each version, since it depends on the names beside it. */
 function withImmutable(file: ManifestFile, isImmutable: boolean): ManifestFile {
-  const { hash, size, type, encodings, injection, source } = file
+  return (file.immutable ?? false) === isImmutable ? file : asWritten({ ...file, immutable: isImmutable })
+}
+
+/** The same file, its fields in the order in which they are always written. */
+export function asWritten(file: ManifestFile): ManifestFile {
+  const { hash, size, type, immutable, encodings, injection, source } = file
   return {
     hash,
     size,
     type,
-    ...(isImmutable && { immutable: true }),
+    ...(immutable && { immutable: true }),
     ...(encodings && { encodings }),
     ...(injection && { injection }),
     ...(source && { source }),

@@ -1,17 +1,21 @@
 /** Reads and writes manifests. One never changes, and checking a large one takes a while: those in use are kept. */
+import { setImmediate } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { BlobStore, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
-import { decodeManifest, encodeManifest, type Manifest } from '../../../../shared/contracts/manifest.ts'
+import { decodeManifest, encodeManifest, manifestParts, type Manifest } from '../../../../shared/contracts/manifest.ts'
 
 /** The manifests of the sites that are being worked on, by their encoded size. */
 const KEPT_BYTES = 32_000_000
+
+/** A manifest of more files is written part by part, so that others have their turn in between. */
+const LONG_FILES = 2000
 
 export interface Manifests {
   read(hash: string): Promise<Manifest>
   write(manifest: Manifest): Promise<StoredBlob>
 }
 
-export function createManifests(blobs: Pick<BlobStore, 'read' | 'put'>): Manifests {
+export function createManifests(blobs: Pick<BlobStore, 'read' | 'put' | 'writer'>): Manifests {
   const kept = new LRUCache<string, Manifest>({ maxSize: KEPT_BYTES })
   return {
     async read(hash) {
@@ -23,10 +27,24 @@ export function createManifests(blobs: Pick<BlobStore, 'read' | 'put'>): Manifes
       return manifest
     },
     async write(manifest) {
-      const bytes = encodeManifest(manifest)
-      const stored = await blobs.put(bytes)
-      kept.set(stored.hash, manifest, { size: bytes.length })
+      const isLong = manifest.files.length > LONG_FILES
+      const stored = await (isLong ? writeInParts(blobs, manifest) : blobs.put(encodeManifest(manifest)))
+      kept.set(stored.hash, manifest, { size: stored.size })
       return stored
     },
+  }
+}
+
+async function writeInParts(blobs: Pick<BlobStore, 'writer'>, manifest: Manifest): Promise<StoredBlob> {
+  const writer = await blobs.writer()
+  try {
+    for (const part of manifestParts(manifest)) {
+      await writer.write(part)
+      await setImmediate()
+    }
+    return await writer.finish()
+  } catch (error) {
+    await writer.abort()
+    throw error
   }
 }

@@ -9,7 +9,7 @@ import { extractEntries, verifyEntries } from '../archive/extract.ts'
 import { compareTexts } from '../comparison/compare-texts.ts'
 import { changedPassages, findAnchor, placeAnchors } from '../comparison/place-threads.ts'
 import { readWords } from '../analysis/page-words.ts'
-import { writeReport } from '../analysis/report.ts'
+import { unpackFiles, writeReport } from '../analysis/report.ts'
 import { readSiteRules } from '../manifest/site-rules.ts'
 import type { ContentJob, ContentWorkerData } from './jobs.ts'
 import { serveJobs } from '../../../../shared/running/threads/serve.ts'
@@ -52,7 +52,9 @@ serveJobs((job: ContentJob): Promise<unknown> => {
       )
     case 'report': {
       const end = performance.now() + job.budgetMs
-      return Promise.resolve(writeReport(job.input, () => performance.now() > end))
+      return Promise.resolve(
+        writeReport({ ...job.input, files: unpackFiles(job.files) }, () => performance.now() > end),
+      )
     }
     default:
       return job satisfies never

@@ -8,7 +8,7 @@ import type { TextPair } from '../comparison/compare-texts.ts'
 import type { PageFile, PlaceRequest } from '../comparison/place-threads.ts'
 import type { CardText } from '../analysis/card-picture.ts'
 import type { ReadPage } from '../analysis/page-words.ts'
-import type { ReportInput } from '../analysis/report.ts'
+import type { PackedFiles, ReportInput } from '../analysis/report.ts'
 import type { RuleFiles } from '../manifest/site-rules.ts'
 
 /** What a content thread is told when it starts. */
@@ -39,7 +39,12 @@ export type ContentJob =
   /** Draws a card and stores it. */
   | { readonly kind: 'card'; readonly text: CardText }
   /** Looks at the links of a site for no longer than the budget. */
-  | { readonly kind: 'report'; readonly input: ReportInput; readonly budgetMs: number }
+  | {
+      readonly kind: 'report'
+      readonly input: Omit<ReportInput, 'files'>
+      readonly files: PackedFiles
+      readonly budgetMs: number
+    }
 
 export type InspectResult = InspectedArchive
 export type AnalyseResult = readonly Analysis[]

@@ -14,7 +14,7 @@ import type { RenderedPage } from '../markdown/markdown.ts'
 import type { CardText } from '../analysis/card-picture.ts'
 import type { ReadPage } from '../analysis/page-words.ts'
 import { quotePath } from '../../../../shared/values/quoted-path.ts'
-import { CUT_REPORT, type LinkReport, type ReportInput } from '../analysis/report.ts'
+import { CUT_REPORT, packFiles, type LinkReport, type ReportInput } from '../analysis/report.ts'
 import type { RuleFiles, SiteRules } from '../manifest/site-rules.ts'
 import type { AnalyseResult, ContentJob, ContentWorkerData, InspectResult, MarkdownJob } from './jobs.ts'
 import {
@@ -230,10 +230,10 @@ function uploadWorkers({ content, unpacking, markdown, largeMarkdown }: Pools, w
     extract: (archive, entries) =>
       run<readonly StoredBlob[]>(unpacking, { kind: 'extract', archive, entries }, NOT_UNPACKED),
     readRules: (files) => run<SiteRules>(content, { kind: 'rules', files }, TOO_MANY_RULES, RULES_TIMEOUT_MS),
-    report: (input) =>
+    report: ({ files, ...input }) =>
       content
         .run<LinkReport>(
-          { kind: 'report', input, budgetMs: REPORT_BUDGET_MS },
+          { kind: 'report', input, files: packFiles(files), budgetMs: REPORT_BUDGET_MS },
           { timeoutMs: REPORT_TIMEOUT_MS, owner, signal },
         )
         .catch(() => CUT_REPORT),
