@@ -5,8 +5,14 @@
 import { MAX_PATH_BYTES, MAX_PATH_DEPTH, MAX_PATH_SEGMENT_BYTES } from '../../../../shared/contracts/limits.ts'
 import { toNfc } from '../../../../shared/values/nfc.ts'
 
+/** Names of plain letters, few and short: nearly all paths, and nothing below is wrong with one of them. */
+const PLAIN_PATH = /^[\w-][\w.-]*(?:\/[\w-][\w.-]*)*$/
+/** Within the bounds of a path, of its depth and of a part of it. */
+const MAX_PLAIN_CHARS = 60
+
 /** What is wrong with a path, in words that follow its name; undefined when it may be published. */
 export function pathProblem(path: string): string | undefined {
+  if (path.length <= MAX_PLAIN_CHARS && PLAIN_PATH.test(path)) return undefined
   if (path === '') return 'has no name'
   // oxlint-disable-next-line no-control-regex -- control characters are exactly what must be found
   if (/[\u0000-\u001f\u007f]/.test(path)) return 'contains a control character'
