@@ -4,12 +4,15 @@
  * pinned to one core, the load generator to another. Servers take turns, several rounds; the median counts.
  *
  * All are warmed up first: V8 goes on compiling for some 60,000 requests and some 5,000 connections, and an edge runs for
- * weeks. A row is printed when it is measured; all of them take some six minutes.
+ * weeks. What a server spends while nobody asks is measured, said, and taken off: it is no cost of a request, and beside
+ * a generator that makes a hundred connections a second it would weigh ten times what it weighs beside a fast one. A row is
+ * printed when it is measured; all of them take some six minutes.
  */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import os from 'node:os'
 import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import tls from 'node:tls'
 import { HOST, isConnecting, LOCKED_HOST, MANY_FILES, rows, type Row, type ServerName } from './rows.ts'
 import { startBare, startCaddy, startEdge, startNginx, startUpstream, type Server } from './servers.ts'
@@ -26,6 +29,8 @@ const WARM_UP_REQUESTS = 60_000
 /** A second has a few hundred: for the first thousands a Node server pays for code that V8 has not compiled yet. */
 const WARM_UP_CONNECTIONS = 5000
 const COMPILING: ReadonlySet<ServerName> = new Set(['edge', 'bare'])
+const IDLE_WINDOWS = 5
+const IDLE_WINDOW_MS = 2000
 const NAME_CHARS = 20
 const CELL_CHARS = 22
 
@@ -53,6 +58,8 @@ interface Course {
   /** What a visitor of the locked drop carries. */
   cookie: string
   foreignTicket: () => Promise<string>
+  /** Milliseconds of CPU that each server spends in a second while nobody asks. */
+  readonly idle: Map<ServerName, number>
   /** Connections that each server has had. */
   readonly connected: Map<ServerName, number>
 }
@@ -63,7 +70,7 @@ export async function run(values: BenchValues<'edge'>, results: Results): Promis
   chmodSync(workDir, 0o755)
   const course: Course = {
     ...{ values, workDir, servers: [], stops: [], progress: createProgress() },
-    ...{ cookie: '', foreignTicket: () => Promise.resolve(''), connected: new Map() },
+    ...{ cookie: '', foreignTicket: () => Promise.resolve(''), connected: new Map(), idle: new Map() },
   }
   try {
     await startServers(course)
@@ -88,8 +95,16 @@ async function measureRows(course: Course, results: Results): Promise<void> {
     progress.show(`warming up ${server.name}`)
     await warmUp(server)
   }
+  progress.show('looking at what the servers do while nobody asks')
+  await measureIdle(course)
   const names = servers.map(({ name }) => name)
   say(`\n${line('CPU per request', names)}`)
+  say(
+    line(
+      'idle, ms a second',
+      names.map((name) => `${course.idle.get(name)}`),
+    ),
+  )
   const measuredRows: Record<string, Measured> = {}
   const bars: Bar[] = []
   const wanted = rows.filter(({ name, protocol }) => values.rows.includes(name) && canGenerate[protocol])
@@ -102,7 +117,8 @@ async function measureRows(course: Course, results: Results): Promise<void> {
   }
   const elapsed = Math.round((performance.now() - startedAt) / 1000)
   say(`\n${bars.filter(isMissed).length} of ${bars.length} bars missed; ${elapsed} s`)
-  results.keep({ loadBefore, seconds, rounds, elapsed, results: measuredRows, bars })
+  const idle = Object.fromEntries(course.idle)
+  results.keep({ loadBefore, seconds, rounds, elapsed, idle, results: measuredRows, bars })
 }
 
 async function startServers(course: Course): Promise<void> {
@@ -135,7 +151,7 @@ async function warmUp({ port }: Server): Promise<void> {
 
 async function measureAll(course: Course, row: Row, place: string): Promise<Measured> {
   const { servers, progress } = course
-  const { rounds, seconds } = course.values
+  const { rounds } = course.values
   const taking = servers.filter(({ name }) => (name !== 'bare' || row.hasBare) && (row.servers?.includes(name) ?? true))
   const targets = new Map<Server, Target>()
   for (const server of taking) targets.set(server, await targetOf(course, server, row))
@@ -145,7 +161,7 @@ async function measureAll(course: Course, row: Row, place: string): Promise<Meas
   for (let round = 0; round <= rounds; round++) {
     for (const [server, target] of targets) {
       progress.show(`${place}: ${server.name}, round ${round} of ${rounds}`)
-      const measurement = await measure(server, row, target, seconds)
+      const measurement = await measure(course, server, row, target)
       if (round > 0) taken.get(server.name)!.push(measurement)
     }
   }
@@ -206,12 +222,27 @@ async function tagOf({ port, host, path: file }: Target): Promise<string> {
   return tag
 }
 
-async function measure(server: Server, row: Row, target: Target, seconds: number): Promise<Measurement> {
+async function measure({ values, idle }: Course, server: Server, row: Row, target: Target): Promise<Measurement> {
   const before = cpuMs(server.pid)
   const began = performance.now()
-  const requests = await load(row, target, seconds)
+  const requests = await load(row, target, values.seconds)
   const elapsed = (performance.now() - began) / 1000
-  return { microseconds: ((cpuMs(server.pid) - before) * 1000) / requests, perSecond: requests / elapsed }
+  const spent = cpuMs(server.pid) - before - (idle.get(server.name) ?? 0) * elapsed
+  return { microseconds: (spent * 1000) / requests, perSecond: requests / elapsed }
+}
+
+/** The median of a few windows: what a server does once, such as giving memory back, is not what it does all the time. */
+async function measureIdle({ servers, idle }: Course): Promise<void> {
+  const windows = new Map<ServerName, number[]>(servers.map(({ name }) => [name, []]))
+  for (let window = 0; window < IDLE_WINDOWS; window++) {
+    const before = servers.map(({ pid }) => cpuMs(pid))
+    const began = performance.now()
+    await sleep(IDLE_WINDOW_MS)
+    const seconds = (performance.now() - began) / 1000
+    for (const [index, { name, pid }] of servers.entries())
+      windows.get(name)!.push((cpuMs(pid) - before[index]!) / seconds)
+  }
+  for (const [name, all] of windows) idle.set(name, Math.round(median(all)))
 }
 
 /** Resolves with the number of requests that were answered well. */

@@ -101,7 +101,7 @@ export const rows: readonly Row[] = [
   { name: 'handshake', protocol: 'handshake', path: '/', ...file, hasBare: true, bars: { caddy: 1.15, bare: 1.1 } },
   // Peers of some age do not know this key.
   {
-    name: 'handshake, hybrid key',
+    name: 'hybrid handshake',
     protocol: 'hybrid',
     path: '/',
     ...file,
