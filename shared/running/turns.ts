@@ -93,6 +93,9 @@ export async function inParallel<Item, Result>(
   width: number,
   work: (item: Item) => Promise<Result>,
 ): Promise<Result[]> {
+  // One piece of work, as a page alone has it, needs no turns.
+  if (Array.isArray(items) && items.length <= 1)
+    return Promise.all((items as readonly Item[]).map((item) => work(item)))
   const bounded = createBoundedWork(width)
   const results: Result[] = []
   let index = 0

@@ -133,6 +133,8 @@ export async function prepareVersion(
   const { analyses, conversions } = await analyseFiles(reader, requests, upload.remember)
   const converted = withConverted(compared, conversions)
   const readingOf = readingsOf(converted, analyses, readings)
+  // A page alone has no neighbours that a later publish would look at again.
+  if (!upload.single) keepReadings(converted, analyses, readings)
   await pause()
   const sifted = siftSecrets(
     betrayed.size === 0 ? converted : [...betrayed, ...converted],
@@ -436,9 +438,19 @@ function readingsOf(
     const analysis = file.live ? undefined : analyses.get(factsKey(file))
     const reading = file.live ? file.reading : (analysis ?? readings.get(file))
     if (reading) found.set(file.path, reading)
-    if (analysis) readings.set(file, analysis)
   }
   return found
+}
+
+function keepReadings(
+  files: readonly ComparedFile[],
+  analyses: ReadonlyMap<string, Analysis>,
+  readings: Readings,
+): void {
+  for (const file of files) {
+    const analysis = file.live ? undefined : analyses.get(factsKey(file))
+    if (analysis) readings.set(file, analysis)
+  }
 }
 
 /** A page that was only read again for its links keeps its variants. */

@@ -6,6 +6,8 @@ import { decodeManifest, encodeManifest, manifestParts, type Manifest } from '..
 
 /** The manifests of the sites that are being worked on, by their encoded size. */
 const KEPT_BYTES = 32_000_000
+/** A manifest in memory takes a kilobyte beside its texts: tens of thousands of pages alone would be more than all sites. */
+const MOST_KEPT = 1000
 
 /** A manifest of more files is written part by part, so that others have their turn in between. */
 const LONG_FILES = 2000
@@ -16,7 +18,7 @@ export interface Manifests {
 }
 
 export function createManifests(blobs: Pick<BlobStore, 'read' | 'put' | 'writer'>): Manifests {
-  const kept = new LRUCache<string, Manifest>({ maxSize: KEPT_BYTES })
+  const kept = new LRUCache<string, Manifest>({ max: MOST_KEPT, maxSize: KEPT_BYTES })
   return {
     async read(hash) {
       const known = kept.get(hash)
