@@ -36,7 +36,7 @@ const count = (value: number, most: number, least = 1) => ({ kind: 'whole', leas
 export const benches = {
   edge: {
     asks: 'What a request costs, beside nginx and Caddy',
-    lasts: '5 minutes',
+    lasts: '6 minutes',
     options: {
       seconds: { ...perRun(1), about: 'seconds per row, server and round' },
       rounds: { ...count(3, 100), about: 'rounds; the median counts' },
