@@ -8,6 +8,7 @@ import { afterAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { readControlConfig } from '../../../control/ground/config.ts'
+import { builtName } from '../../../shared/running/built.ts'
 import { readEdgeConfig } from '../../../edge/config.ts'
 import { readCompose } from '../../support/compose.ts'
 
@@ -94,8 +95,10 @@ test.each(PLANES)('the settings of $plane are ones that it reads, with values it
   expect(Object.keys(environment).filter((name) => !asked.has(name))).toEqual([])
   // The image knows what is asked of it.
   const [role] = command!
-  expect(read('.docker/dropway-image')).toContain(`\n${role}) exec node /dropway/${role}/main.ts`)
-  expect(existsSync(new URL(`${role}/main.ts`, ROOT))).toBe(true)
+  const program = `${role}/main.ts`
+  expect(read('.docker/dropway-image')).toContain(`\n${role}) exec node /dropway/built/${builtName(program)} `)
+  expect(read('control/operations/build.ts')).toContain(`'${program}'`)
+  expect(existsSync(new URL(program, ROOT))).toBe(true)
   expect(healthcheck!.test).toEqual(['CMD', 'dropway-image', 'healthy'])
 })
 
@@ -202,6 +205,7 @@ test('the image holds every folder that the planes import, nothing that is left 
   expect(containerfile.match(/^FROM .*/gm)).toEqual([
     'FROM ${BUILDER} AS system',
     'FROM ${BUILDER} AS modules',
+    'FROM ${BUILDER} AS built',
     'FROM scratch AS roles',
     'FROM roles',
   ])
