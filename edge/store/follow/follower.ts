@@ -58,6 +58,8 @@ const SNAPSHOT_PAGE = 5000
 /** An operator who waits for a large snapshot wants to see it grow. */
 const REPORT_HOSTS = 100_000
 const RECONNECT_MS = 250
+/** Between two looks for a snapshot while there is none: an edge that starts beside its control waits for the first one. */
+const NO_SNAPSHOT_MS = 200
 const TRY_AGAIN_MS = 5000
 const TRY_AGAIN_AT_ONCE = 100
 /** Refusals of one batch that are logged by name; the others are counted. */
@@ -274,11 +276,15 @@ class LogFollower {
         continue
       }
       if (!this.isLevel && hasSnapshot(replica) && compareStreamIds(position, level) >= 0) this.#becomeLevel()
-      const reply = await connection.xread('COUNT', this.#logBatch, 'BLOCK', BLOCK_MS, 'STREAMS', keys.log, position)
+      const blockMs = hasSnapshot(replica) ? BLOCK_MS : NO_SNAPSHOT_MS
+      const reply = await connection.xread('COUNT', this.#logBatch, 'BLOCK', blockMs, 'STREAMS', keys.log, position)
       const entries = reply?.[0]?.[1] ?? []
       await this.#tryAgain(position)
       const last = entries.at(-1)
-      if (!last) continue
+      if (!last) {
+        if (!hasSnapshot(replica)) await this.#beat()
+        continue
+      }
       // The log is longer than a batch: where something was trimmed behind our position, the reply is a full one.
       if (entries.length === this.#logBatch && (await isTrimmedPast(this.#commands, position))) return
       const read = readLog(entries)
