@@ -64,15 +64,20 @@ test('shows the page, its address and what is known of it; its buttons ask the c
   expect(await frame.locator('.address').textContent()).toBe('report.sites.acme.test')
   expect(await frame.locator('.facts').textContent()).toBe('version 3 · 2 files · public · 1 warning')
   for (const name of ['Open', 'Share', 'Versions']) await frame.getByRole('button', { name }).click()
-  const heard = (await page.evaluate('heard')) as { method?: string; params?: { url?: string } }[]
-  expect(heard.filter(({ method }) => method === 'ui/open-link').map(({ params }) => params?.url)).toEqual([
-    'https://report.sites.acme.test',
-    'https://pages.acme.test/sites/st_1/sharing',
-    'https://pages.acme.test/sites/st_1/versions',
-  ])
-  expect(heard.some(({ method }) => method === 'ui/notifications/size-changed')).toBe(true)
+  // What a frame posts arrives a moment after the click.
+  const heard = (): Promise<{ method?: string; params?: { url?: string } }[]> => page.evaluate('heard')
+  const opened = async () =>
+    (await heard()).filter(({ method }) => method === 'ui/open-link').map(({ params }) => params?.url)
+  await expect
+    .poll(opened)
+    .toEqual([
+      'https://report.sites.acme.test',
+      'https://pages.acme.test/sites/st_1/sharing',
+      'https://pages.acme.test/sites/st_1/versions',
+    ])
+  await page.waitForFunction('heard.some(({ method }) => method === "ui/notifications/size-changed")')
   // The preview is all that it loads.
-  expect(asked.map((url) => new URL(url).origin)).toEqual(['https://report.sites.acme.test'])
+  await expect.poll(() => asked.map((url) => new URL(url).origin)).toEqual(['https://report.sites.acme.test'])
   await close()
 })
 
