@@ -1,5 +1,5 @@
 /** Publishing by hand, as people do it: what is said before, during and after, and how to get back. */
-import { mkdir, mkdtemp, open, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, open, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import type { Browser, Page } from 'playwright-core'
@@ -16,7 +16,7 @@ import {
   type Visitor,
 } from '../support/dashboard-visitor.ts'
 import { byTurns } from '../support/depth.ts'
-import { dropOnWindow } from '../support/dropped-files.ts'
+import { dropOnWindow, layFiles } from '../support/dropped-files.ts'
 import { FormBrowser } from '../support/form-browser.ts'
 import { mailedLink } from '../support/mailbox.ts'
 import { sharedStack, type Account, type Stack } from '../support/stack.ts'
@@ -37,14 +37,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-async function lay(name: string, files: Readonly<Record<string, string>>): Promise<string> {
-  const place = path.join(folder, name)
-  for (const [file, content] of Object.entries(files)) {
-    await mkdir(path.dirname(path.join(place, file)), { recursive: true })
-    await writeFile(path.join(place, file), content)
-  }
-  return place
-}
+const lay = (name: string, files: Readonly<Record<string, string>>): Promise<string> =>
+  layFiles(path.join(folder, name), files)
 
 async function layOfSize(name: string, bytes: number): Promise<string> {
   const file = path.join(folder, name)

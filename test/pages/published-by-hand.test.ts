@@ -1,5 +1,5 @@
 /** What publishing by hand shows is accessible and fits: refusals, results, summaries, the page that is edited, documents. */
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import type { Browser, Page } from 'playwright-core'
@@ -8,7 +8,7 @@ import { seriousViolations } from '../support/accessibility.ts'
 import { launchBrowser } from '../support/browser.ts'
 import { beSignedIn, keepScreenshot, openVisitor, PASSWORD } from '../support/dashboard-visitor.ts'
 import { IS_DEEP } from '../support/depth.ts'
-import { dropOnWindow } from '../support/dropped-files.ts'
+import { dropOnWindow, layFiles } from '../support/dropped-files.ts'
 import { sharedStack, type Account, type Stack } from '../support/stack.ts'
 
 const SITE = { 'index.html': '<title>Home</title><h1>Home</h1>', 'about.html': 'about', 'css/a.css': 'a{}' }
@@ -29,14 +29,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-async function lay(name: string, files: Readonly<Record<string, string>>): Promise<string> {
-  const place = path.join(folder, name)
-  for (const [file, content] of Object.entries(files)) {
-    await mkdir(path.dirname(path.join(place, file)), { recursive: true })
-    await writeFile(path.join(place, file), content)
-  }
-  return place
-}
+const lay = (name: string, files: Readonly<Record<string, string>>): Promise<string> =>
+  layFiles(path.join(folder, name), files)
 
 const VIEWS = [
   { width: 390, scheme: 'light' },

@@ -2,7 +2,7 @@
  * What was dropped × where → what was published: the same for the front page, the dashboard, the API, the client and
  * MCP. Each row is a real file or folder; what visitors get is asked of the edge.
  */
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import type { Client } from '@modelcontextprotocol/client'
@@ -13,7 +13,7 @@ import { launchBrowser } from '../support/browser.ts'
 import { openCli, type Cli } from '../support/cli.ts'
 import { beSignedIn, openVisitor, PASSWORD, type Visitor } from '../support/dashboard-visitor.ts'
 import { sampled } from '../support/depth.ts'
-import { dropOnWindow } from '../support/dropped-files.ts'
+import { dropOnWindow, layFiles } from '../support/dropped-files.ts'
 import { connectWithToken } from '../support/mcp-client.ts'
 import { rawZip } from '../support/raw-zip.ts'
 import { sharedStack, type Account, type Stack } from '../support/stack.ts'
@@ -214,11 +214,7 @@ async function lay({ as, files }: Thing): Promise<string> {
     await writeFile(path.join(place, 'site.zip'), rawZip(entries))
     return place
   }
-  for (const [name, content] of Object.entries(files)) {
-    await mkdir(path.join(place, path.dirname(name)), { recursive: true })
-    await writeFile(path.join(place, name), content)
-  }
-  return place
+  return layFiles(place, files)
 }
 
 /** What a hand takes hold of. */
