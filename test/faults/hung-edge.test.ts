@@ -44,7 +44,7 @@ async function answersWithin(session: http2.ClientHttp2Session, ms: number): Pro
 }
 
 const HANGS = [
-  { how: 'an endless loop', signal: 'SIGUSR2', says: /hung for 10 s in hangForEver \(file:.+test-hook\.ts:\d+:\d+\)/ },
+  { how: 'an endless loop', signal: 'SIGUSR2', says: /hung for 10 s in hangForEver \(file:.+\.(?:ts|js):\d+:\d+\)/ },
   { how: 'SIGSTOP', signal: 'SIGSTOP', says: /a worker does not answer/ },
 ] as const
 
