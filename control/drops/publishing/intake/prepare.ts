@@ -38,7 +38,7 @@ import {
   type FileFacts,
   type StoredFile,
 } from '../manifest/manifest-builder.ts'
-import type { Manifests } from '../manifest/manifests.ts'
+import { LONG_FILES, type Manifests } from '../manifest/manifests.ts'
 import { quotePath } from '../../../../shared/values/quoted-path.ts'
 import { firstScreenOf } from '../analysis/first-screen.ts'
 import { decodeCode, type EncodedLinks } from '../analysis/links.ts'
@@ -73,8 +73,6 @@ const MAX_CODE_CHARS = 1_000_000
 /** A report that the event loop writes itself, in a tenth of a millisecond. */
 const SHORT_REPORT = { files: 8, linkChars: 2000 }
 const PARALLEL_LOOKUPS = 16
-/** A version of more files lets others have their turn between any two steps. */
-const LONG_FILES = 2000
 
 export interface Upload {
   readonly files: readonly StoredFile[]

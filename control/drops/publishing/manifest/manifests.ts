@@ -9,8 +9,8 @@ const KEPT_BYTES = 32_000_000
 /** A manifest in memory takes a kilobyte beside its texts: tens of thousands of pages alone would be more than all sites. */
 const MOST_KEPT = 1000
 
-/** A manifest of more files is written part by part, so that others have their turn in between. */
-const LONG_FILES = 2000
+/** A version of more files is prepared and its manifest written step by step, so that others have their turn in between. */
+export const LONG_FILES = 2000
 
 export interface Manifests {
   read(hash: string): Promise<Manifest>
