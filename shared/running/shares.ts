@@ -70,8 +70,10 @@ export function createShares(limits: ShareLimits): Shares {
     }
   }
 
+  /** One who was refused leaves later: by then the caller may be known anew, with places that count. */
   function forget(key: string, caller: Caller): void {
-    if (caller.places === 0 && caller.waiting.size === 0) callers.delete(key)
+    const isIdle = caller.places === 0 && caller.waiting.size === 0
+    if (isIdle && callers.get(key) === caller) callers.delete(key)
   }
 
   return {

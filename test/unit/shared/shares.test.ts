@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createShares, type Shares } from '../../../shared/running/shares.ts'
 
@@ -69,4 +70,65 @@ test('a place that comes in time ends the wait', () => {
   vi.advanceTimersByTime(10 * LIMITS.waitMs)
   expect(refused).toEqual([])
   expect(shares.inUse()).toBe(4)
+})
+
+/** Someone who entered: what became of it so far. */
+interface Entered {
+  readonly caller: string
+  readonly leave: () => void
+  state: 'waiting' | 'inside' | 'refused'
+  waitedMs: number
+}
+
+/** So few that every way to use them up is short. */
+const FEW = { places: 3, placesPerCaller: 2, waiting: 3, waitingPerCaller: 2, waitMs: 1000 }
+const CALLERS = ['a', 'b']
+
+const moves = fc.array(
+  fc.oneof(
+    fc.record({ kind: fc.constant('enter' as const), caller: fc.constantFrom(...CALLERS) }),
+    fc.record({ kind: fc.constant('leave' as const), whose: fc.nat(1000) }),
+    fc.record({ kind: fc.constant('wait' as const), ms: fc.constantFrom(1, 400, 1000) }),
+  ),
+  { maxLength: 60, size: 'max' },
+)
+
+test('whoever comes and goes when: no caller has more than its share, and no one waits longer than promised', () => {
+  fc.assert(
+    fc.property(moves, (schedule) => {
+      const own = createShares(FEW)
+      const entered: Entered[] = []
+      const of = (state: Entered['state'], caller?: string): number =>
+        entered.filter((one) => one.state === state && (caller ?? one.caller) === one.caller).length
+      for (const move of schedule) {
+        if (move.kind === 'enter') {
+          const one: { -readonly [Field in keyof Entered]: Entered[Field] } = {
+            caller: move.caller,
+            leave: () => {},
+            state: 'waiting',
+            waitedMs: 0,
+          }
+          const into = (state: Entered['state']) => () => (one.state = state)
+          one.leave = own.enter(move.caller, into('inside'), into('refused'))
+          entered.push(one)
+        } else if (move.kind === 'leave' && entered.length > 0) {
+          // Those who were refused leave too, some time afterwards.
+          const [gone] = entered.splice(move.whose % entered.length, 1)
+          gone!.leave()
+        } else if (move.kind === 'wait') {
+          for (const one of entered) if (one.state === 'waiting') one.waitedMs += move.ms
+          vi.advanceTimersByTime(move.ms)
+        }
+        expect(own.inUse()).toBe(of('inside'))
+        expect(of('inside')).toBeLessThanOrEqual(FEW.places)
+        expect(of('waiting')).toBeLessThanOrEqual(FEW.waiting)
+        for (const caller of CALLERS) {
+          expect(of('inside', caller)).toBeLessThanOrEqual(FEW.placesPerCaller)
+          expect(of('waiting', caller)).toBeLessThanOrEqual(FEW.waitingPerCaller)
+        }
+        for (const one of entered) if (one.state === 'waiting') expect(one.waitedMs).toBeLessThan(FEW.waitMs)
+      }
+    }),
+    { numRuns: 500 },
+  )
 })
