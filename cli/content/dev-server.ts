@@ -9,7 +9,6 @@ import type { Server, ServerResponse } from 'node:http'
 import path from 'node:path'
 import {
   buildManifest,
-  factsKey,
   type FileFacts,
   type StoredFile,
 } from '../../control/drops/publishing/manifest/manifest-builder.ts'
@@ -127,26 +126,24 @@ function isHtml(name: string): boolean {
   return /\.html?$/i.test(name)
 }
 
+/** What is said of every file, without a look at its bytes. */
+const UTF8: FileFacts = { charset: 'utf-8' }
+
 async function readSnapshot(root: string, readings: Readings): Promise<Snapshot> {
   const { found } = await listFolder(root)
   const files: StoredFile[] = []
-  const facts = new Map<string, FileFacts>()
   const codes = new Set<string>()
   for (const name of found) {
     const { hash, size, code } = await readFileOnce(root, name, readings)
     files.push({ path: name, size, hash })
-    facts.set(factsKey({ path: name, hash }), { charset: 'utf-8' })
     if (code !== undefined) codes.add(code)
   }
   const landing = markdownLanding(files)
-  if (landing) {
-    files[files.indexOf(landing)] = { ...landing, path: LANDING_PAGE, source: landing }
-    facts.set(factsKey({ ...landing, path: LANDING_PAGE }), { charset: 'utf-8' })
-  }
+  if (landing) files[files.indexOf(landing)] = { ...landing, path: LANDING_PAGE, source: landing }
   const names = new Map(files.map(({ hash, path: name }) => [hash, name]))
   const blobs = { read: (hash: string) => readFile(path.join(root, names.get(hash) ?? '')) }
   const rules = await readSiteRules(blobs, ruleFilesOf(files))
-  const index = indexManifest(buildManifest({ files, facts, loaded: decodeCode(codes), ...rules }))
+  const index = indexManifest(buildManifest({ files, factsOf: () => UTF8, loaded: decodeCode(codes), ...rules }))
   return { index, markdown: landing?.path, invalid: rules.invalid }
 }
 

@@ -229,16 +229,16 @@ function createPointing(say: (message: object) => void, hover: (element: Element
 
 const BLOCKS = 'h1,h2,h3,h4,p,li,blockquote,figcaption,td,dd,dt,pre'
 
-/** The next paragraph, or the next image, for who uses no pointer. */
+/** The next paragraph, or the next image, for who uses no pointer. After the last comes the first. */
 function createSteps(say: (message: object) => void, report: () => void) {
   const at = { text: -1, figure: -1 }
   return (what: 'text' | 'figure', by: number): void => {
     const all = [...d.querySelectorAll(what === 'text' ? BLOCKS : FIGURES)].filter((each) =>
       what === 'text' ? (each.textContent ?? '').trim() !== '' : each.getClientRects().length > 0,
     )
-    at[what] = Math.max(0, Math.min(all.length - 1, at[what] + by))
-    const chosen = all[at[what]]
-    if (!chosen) return say({ kind: 'nothing', what })
+    if (all.length === 0) return say({ kind: 'nothing', what })
+    at[what] = (at[what] + by) % all.length
+    const chosen = all[at[what]]!
     chosen.scrollIntoView({ block: 'center' })
     if (what === 'figure')
       return say({ kind: 'pointed', isStep: true, anchor: pointedAt(readText(), chosen, { x: 0.5, y: 0.5 }) })

@@ -124,6 +124,8 @@ window.addEventListener('message', (event) => {
         find(root, '[data-path]', HTMLElement).textContent = path
         if (note) find(note, '[name="page"]', HTMLInputElement).value = path
       }
+      // What points at the page is there once the page listens.
+      for (const tools of root.querySelectorAll<HTMLElement>('[data-tools]')) tools.hidden = false
       mark()
       void markChanges()
       if (scrolled > 0) tell({ kind: 'scroll', y: scrolled })
@@ -320,7 +322,6 @@ async function here(): Promise<void> {
   }
 }
 
-for (const tools of root.querySelectorAll<HTMLElement>('[data-tools]')) tools.hidden = false
 root.dataset['scripted'] = ''
 takePastedImages(root, base, say)
 markNew()
