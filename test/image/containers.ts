@@ -205,6 +205,8 @@ export async function createNetwork(names: readonly string[]): Promise<Network> 
     },
     startProgram: (name, program, args) => begin([...enter(name), program, ...args]),
     async close() {
+      // The kernel removes the wires of a namespace some time after its last process has ended, and the next network wants the name.
+      run('ip', ['link', 'delete', wires])
       for (const child of [...running, ...holders.values()]) {
         child.kill('SIGKILL')
         if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')

@@ -5,6 +5,7 @@ export default defineConfig({
   root: new URL('../../', import.meta.url).pathname,
   test: {
     include: ['test/image/*.test.ts'],
+    exclude: ['test/image/figures.test.ts'],
     globalSetup: 'test/support/global-setup.ts',
     pool: 'forks',
     maxWorkers: 1,

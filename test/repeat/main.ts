@@ -1,17 +1,26 @@
 /**
  * `npm run test:repeat [-- --times 20] [--beside 2] [file…]`: runs `npm test`, or some of its files, again and again, and says
  * whether every run was green and had the same tests. Runs of one commit add up over several calls: they are kept in
- * `test/output/repeat/journal`, and what a red one printed beside it.
+ * `test/output/repeat/journal`, and beside it the names of their tests and what a red one printed.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { appendFileSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { argumentsOf, EXIT_USAGE } from '../support/arguments.ts'
-import { duration, isGreen, type Run, sayTogether } from './runs.ts'
+import { duration, isGreen, namesFile, type Run, sayTogether } from './runs.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const KEPT = path.join(ROOT, 'test', 'output', 'repeat')
@@ -116,12 +125,17 @@ function resultsOf(code: number | null): Pick<Run, 'passed' | 'skipped' | 'faile
     .map(({ name }) => path.relative(ROOT, name))
   const all = [...failed, ...brokenFiles]
   if (code !== 0 && all.length === 0) all.push(`the command ended with ${code}`)
-  const names = tests.map(({ name }) => name).toSorted()
+  const names = tests
+    .map(({ name }) => name)
+    .toSorted()
+    .join('\n')
+  const digest = createHash('sha256').update(names).digest('hex')
+  writeFileSync(path.join(KEPT, namesFile(digest)), `${names}\n`)
   return {
     passed: tests.filter(({ status }) => status === 'passed').length,
     skipped: tests.filter(({ status }) => status !== 'passed' && status !== 'failed').length,
     failed: all,
-    tests: createHash('sha256').update(names.join('\n')).digest('hex'),
+    tests: digest,
   }
 }
 

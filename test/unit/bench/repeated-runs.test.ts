@@ -33,7 +33,7 @@ test.each<[string, Partial<Run>[], boolean, string]>([
     'another set of tests',
     [{}, { tests: 'another' }],
     false,
-    '2 alone: 2 green, 8:01, 8:01\nnot the same tests each time: 2 different sets',
+    '2 alone: 2 green, 8:01, 8:01\nnot the same tests each time: compare names-digest, names-another',
   ],
 ])('%s', (_, changes, isGreen, text) => {
   expect(sayTogether(changes.map((change) => ({ ...GREEN, ...change })))).toEqual({ text, isGreen })

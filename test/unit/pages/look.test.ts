@@ -121,7 +121,6 @@ describe('settings', () => {
     [{ SERVICE_NAME: 'a\nb' }, /SERVICE_NAME/],
     [{ SERVICE_NAME: '<b>' }, /SERVICE_NAME/],
     [{ SERVICE_LOGO: '/nowhere/logo.png' }, /SERVICE_LOGO must be a file that can be read/],
-    [{ SERVICE_LOGO: file('logo.gif', Buffer.from('GIF89a')) }, /SERVICE_LOGO must be an SVG or a PNG picture/],
     [{ SERVICE_ACCENT: 'purple' }, /SERVICE_ACCENT must be a colour such as #7a1fa2, not "purple"/],
     [{ SERVICE_LINKS: 'Legal' }, /SERVICE_LINKS must list "Label=https/],
     [{ SERVICE_LINKS: 'Evil=javascript:alert(1)' }, /SERVICE_LINKS must list/],
@@ -130,6 +129,11 @@ describe('settings', () => {
   ])('%j is refused', (environment, message) => {
     expect(() => read(environment)).toThrow(ConfigError)
     expect(() => read(environment)).toThrow(message)
+  })
+
+  test('another picture is refused as the logo', () => {
+    const SERVICE_LOGO = file('logo.gif', Buffer.from('GIF89a'))
+    expect(() => read({ SERVICE_LOGO })).toThrow(/SERVICE_LOGO must be an SVG or a PNG picture/)
   })
 
   test('a logo is known by its bytes', () => {
