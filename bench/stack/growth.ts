@@ -9,18 +9,19 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { apiFor } from '../../test/support/api.ts'
 import { startFleet, type Fleet } from '../../test/support/fleet.ts'
-import { cpuMs, anonymousMb, processTree } from '../../test/support/processes.ts'
+import { anonymousMb, processTree } from '../../test/support/processes.ts'
 import type { BenchValues } from '../benches.ts'
 import { createProgress, type Progress } from '../progress.ts'
 import type { Results } from '../results.ts'
+import { untilCalm } from './calm.ts'
 import { publishPage } from './publish-load.ts'
 
 const COLLECTING = path.join(import.meta.dirname, 'collecting.ts')
 const CALLERS = 16
 const COLLECTIONS = 3
 const SETTLE_MS = 5000
-/** Jobs follow a publish for a minute and more; they are done once a second costs control no more than this. */
-const JOBS = { leastMs: 65_000, calmCpuMs: 40, mostSeconds: 300 }
+/** Jobs follow a publish for a minute and more. */
+const JOBS_MS = 65_000
 const PASSWORD = 'a door of its own'
 const MOST_TIMES = 1.1
 
@@ -123,6 +124,7 @@ function unlocking({ edges }: Fleet, hostname: string): Task {
 /** What each process holds when it has collected its garbage. */
 async function heldMb(fleet: Fleet, progress: Progress): Promise<Record<string, number>> {
   progress.show('waiting for jobs')
+  await sleep(JOBS_MS)
   await untilCalm(fleet.controls[0]!.pid)
   progress.show('collecting garbage')
   const control = processTree(fleet.controls[0]!.pid)
@@ -135,13 +137,4 @@ async function heldMb(fleet: Fleet, progress: Progress): Promise<Record<string, 
   await sleep(SETTLE_MS)
   const sum = (of: readonly number[]): number => of.reduce((mb, pid) => mb + anonymousMb(pid), 0)
   return { control: sum(control), 'edge, primary': sum([primary!]), 'edge, workers': sum(workers) }
-}
-
-async function untilCalm(pid: number): Promise<void> {
-  await sleep(JOBS.leastMs)
-  for (let second = 0; second < JOBS.mostSeconds; second++) {
-    const before = cpuMs(pid)
-    await sleep(1000)
-    if (cpuMs(pid) - before <= JOBS.calmCpuMs) return
-  }
 }

@@ -1,6 +1,6 @@
 /**
  * What the whole service takes of a small machine: how long until it is ready, on an empty folder (bar: 4 s) and on its own data
- * (bar: 2.5 s), and its memory when nothing is asked of it (bar: 350 MB). `npm run test:image -- figures` asks the same of the
+ * (bar: 2.5 s), and its memory when nothing is asked of it (bar: 350 MB). `npm run test:image-figures` asks the same of the
  * image.
  */
 import { setTimeout as sleep } from 'node:timers/promises'

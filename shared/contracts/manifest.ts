@@ -113,8 +113,8 @@ export function encodeManifest(manifest: Manifest): Buffer {
   return Buffer.concat([...manifestParts(manifest)])
 }
 
-/** So many files are written in some milliseconds. */
-const PART_FILES = 1000
+/** So many files are written in a millisecond, and their text is short enough to be garbage that is soon collected. */
+const PART_FILES = 250
 
 /** The bytes of a manifest, part by part. */
 export function* manifestParts({ v, files, ...rest }: Manifest): Generator<Buffer> {

@@ -78,8 +78,9 @@ export const targets: readonly Target[] = [
         (scan.body >= scan.head && scan.body <= input.length), 'the body ends after the head')
       for (const { start, end } of scan.csp) require(start <= end && end <= input.length, 'a policy is inside the page')
       const links = htmlLinks('a/b.html', scan)
-      const sorted = decodeLinks(encodeLinks(links))
-      require(sorted.local.length === links.local.length, 'links survive their encoding')
+      const encoded = encodeLinks(links)
+      const sorted = encoded === undefined ? [] : decodeLinks(encoded).local
+      require(sorted.length === links.local.length, 'links survive their encoding')
     },
   },
   {

@@ -301,7 +301,7 @@ export async function insertVersion(
   const { site_id, number } = version
   await sql`
     with version as (insert into versions ${sql({ ...version, report: sql.json(report), source: version.source && jsonb(sql, version.source) })}),
-    needed as materialized (select unnest(${blobs as string[]}::text[]) as hash),
+    needed as materialized (select unnest(string_to_array(${blobs.join(',')}, ',')) as hash),
     ended as (
       update site_blobs set to_version = ${number - 1}
       where site_id = ${site_id} and to_version is null and hash not in (select hash from needed))

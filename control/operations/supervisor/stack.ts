@@ -32,6 +32,11 @@ const EDGE_EXTRA_GRACE_MS = 5000
 type UnitName = 'postgres' | 'redis' | 'control' | 'edge'
 const STOP_ORDER: readonly UnitName[] = ['edge', 'control', 'redis', 'postgres']
 
+const MAIN = {
+  control: new URL('../../main.ts', import.meta.url),
+  edge: new URL('../../../edge/main.ts', import.meta.url),
+}
+
 /** Aborting `cancel` ends a start at once, with all that it began; later nothing is started again. */
 export async function startStack(config: SupervisorConfig, report: Report, cancel: AbortSignal): Promise<Stack> {
   const units = new Map<UnitName, Unit>()
@@ -91,15 +96,13 @@ export async function startStack(config: SupervisorConfig, report: Report, cance
       log(line)
       report.planeLine(name, line)
     }
-    const main =
-      name === 'control' ? new URL('../../main.ts', import.meta.url) : new URL('../../../edge/main.ts', import.meta.url)
     const { dataDir } = config
-    const environment = { NODE_COMPILE_CACHE: compileCacheDir(dataDir), ...allocatorSettings(), ...config.environment }
+    const environment = environmentOf(name, config)
     return (cancelled: AbortSignal) =>
       startPlane({
         name,
         dataDir,
-        main,
+        main: MAIN[name],
         graceMs,
         onLog,
         onWord: report.say,
@@ -157,4 +160,12 @@ export async function startStack(config: SupervisorConfig, report: Report, cance
 /** The stand-in must come back at the address that the planes know. */
 function portOf(redisUrl: string | undefined): number | undefined {
   return redisUrl?.startsWith('redis://') ? Number(new URL(redisUrl).port) : undefined
+}
+
+/** What the supervisor tells a plane, unless the operator says otherwise. */
+function environmentOf(
+  name: keyof typeof MAIN,
+  { dataDir, environment }: Pick<SupervisorConfig, 'dataDir' | 'environment'>,
+): SupervisorConfig['environment'] {
+  return { NODE_COMPILE_CACHE: compileCacheDir(dataDir), ...allocatorSettings(name), ...environment }
 }

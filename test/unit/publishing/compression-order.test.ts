@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { firstScreenOf } from '../../../control/drops/publishing/analysis/first-screen.ts'
 import { encodeLinks } from '../../../control/drops/publishing/analysis/links.ts'
 import { planAnalyses, planFirstScreen } from '../../../control/drops/publishing/intake/prepare.ts'
-import { factsKey } from '../../../control/drops/publishing/manifest/manifest-builder.ts'
+import { ByContent } from '../../../control/drops/publishing/manifest/by-content.ts'
 import { planCompression, planRefinement, compressionSteps } from '../../../control/drops/publishing/storage/refine.ts'
 import type { Manifest, ManifestFile } from '../../../shared/contracts/manifest.ts'
 
@@ -18,7 +18,7 @@ function manifestOf(...files: [string, ManifestFile][]): Manifest {
   return { v: 1, files, redirects: [], headers: [], unserved: [] }
 }
 
-function loading(files: readonly string[], pages: readonly string[] = []): string {
+function loading(files: readonly string[], pages: readonly string[] = []): string | undefined {
   return encodeLinks({
     local: [
       ...files.map((target) => ({ target, use: 'file' as const })),
@@ -31,7 +31,7 @@ function loading(files: readonly string[], pages: readonly string[] = []): strin
 
 describe('the first screens', () => {
   test('are the landing page and what it loads, through stylesheets, in circles too', () => {
-    const links: Record<string, string> = {
+    const links: Record<string, string | undefined> = {
       'index.html': loading(['app.js', 'a.css', 'frame.html'], ['about.html']),
       'a.css': loading(['b.css', 'font.ttf']),
       'b.css': loading(['a.css', 'c.svg']),
@@ -58,8 +58,8 @@ describe('the first screens', () => {
       ...[stored('index.html', 5 * MB), stored('big.js', 4 * MB), stored('known.js', MB), stored('photo.jpg', MB)],
       ...[stored('tiny.js', 20), stored('other.js', MB)],
     ]
-    const facts = new Map([[factsKey(files[2]!), { charset: null, encodings }]])
-    expect(planFirstScreen(files, facts, [], linksOf).map(({ path, effort }) => [path, effort])).toEqual([
+    const factsOf = ({ path }: { path: string }) => (path === 'known.js' ? { charset: null, encodings } : undefined)
+    expect(planFirstScreen(files, factsOf, [], linksOf).map(({ path, effort }) => [path, effort])).toEqual([
       ['big.js', 'quick'],
       ['index.html', 'quick'],
     ])
@@ -67,16 +67,16 @@ describe('the first screens', () => {
 
   test('what was tried in vain is not tried again', () => {
     const files = [stored('index.html', 1000), stored('big.js', 2 * MB)]
-    const requests = planAnalyses(files, new Map())
+    const requests = planAnalyses(files, new ByContent())
     expect(requests.every(({ effort }) => effort === 'quick')).toBe(true)
-    expect(planFirstScreen(files, new Map(), requests, linksOf)).toEqual([])
+    expect(planFirstScreen(files, () => undefined, requests, linksOf)).toEqual([])
   })
 
   test('no more than a core does in a second', () => {
     const many = Array.from({ length: 10 }, (_, index) => stored(`big${index}.js`, 4 * MB))
     const files = [stored('index.html', 1000), ...many]
     const all = (path: string) => (path === 'index.html' ? loading(many.map((file) => file.path)) : undefined)
-    const bytes = planFirstScreen(files, new Map(), [], all).reduce((sum, { size }) => sum + size, 0)
+    const bytes = planFirstScreen(files, () => undefined, [], all).reduce((sum, { size }) => sum + size, 0)
     expect(bytes).toBeGreaterThan(16 * MB)
     expect(bytes).toBeLessThanOrEqual(24 * MB)
   })
@@ -96,7 +96,7 @@ describe('after a version went live', () => {
   )
 
   test('pages come first, then scripts and styles, then the rest, smallest first', () => {
-    expect(planCompression(manifest, new Map()).map(({ path, effort }) => [path, effort])).toEqual([
+    expect(planCompression(manifest, new ByContent()).map(({ path, effort }) => [path, effort])).toEqual([
       ['other.html', 'quick'],
       ['page.html', 'quick'],
       ['small.js', 'quick'],
@@ -107,12 +107,12 @@ describe('after a version went live', () => {
   })
 
   test('what a refined version of the drop has is taken from there', () => {
-    const known = new Map([[factsKey({ path: 'large.js', hash: 'large.js'.padEnd(64, '0') }), encodings]])
+    const known = new ByContent([[{ path: 'large.js', hash: 'large.js'.padEnd(64, '0') }, encodings]])
     expect(planCompression(manifest, known).map(({ path }) => path)).not.toContain('large.js')
   })
 
   test('everything is compressed again, the smallest the hardest', () => {
-    expect(planRefinement(manifest, new Map()).map(({ path, effort }) => [path, effort])).toEqual([
+    expect(planRefinement(manifest, new ByContent()).map(({ path, effort }) => [path, effort])).toEqual([
       ['data.json', 'best'],
       ['small.js', 'best'],
       ['style.css', 'best'],

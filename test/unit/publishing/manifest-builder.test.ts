@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { ByContent } from '../../../control/drops/publishing/manifest/by-content.ts'
 import {
   blobsOf,
   buildManifest,
-  factsKey,
-  type FileFacts,
+  type FactsOf,
   type StoredFile,
 } from '../../../control/drops/publishing/manifest/manifest-builder.ts'
 import { decodeManifest, encodeManifest } from '../../../shared/contracts/manifest.ts'
@@ -38,10 +38,10 @@ const facts = fc.record({
 const uploads = fc
   .uniqueArray(file, { selector: (each) => each.path })
   .chain((files) => fc.tuple(fc.constant(files), fc.array(facts, { minLength: files.length, maxLength: files.length })))
-  .map(([files, all]): { files: StoredFile[]; facts: Map<string, FileFacts> } => ({
-    files,
-    facts: new Map(files.map((each, index) => [factsKey(each), all[index]!])),
-  }))
+  .map(([files, all]): { files: StoredFile[]; factsOf: FactsOf } => {
+    const known = new ByContent(files.map((each, index) => [each, all[index]!]))
+    return { files, factsOf: (each) => known.get(each) }
+  })
 
 test('a manifest survives encoding, whatever the files are called', () => {
   fc.assert(
@@ -83,7 +83,7 @@ test('whether a name may be kept for ever is decided anew, also for a file of th
     { path: 'report-Q4-final.js', hash, size: 1, live: { ...live, immutable: true } },
     { path: 'app.aaaaaaaa.js', hash, size: 1, live },
   ]
-  const manifest = buildManifest({ files, facts: new Map(), redirects: [], headers: [] })
+  const manifest = buildManifest({ files, factsOf: () => undefined, redirects: [], headers: [] })
   expect(manifest.files).toEqual([
     ['app.aaaaaaaa.js', { ...live, immutable: true }],
     ['report-Q4-final.js', live],

@@ -32,5 +32,10 @@ test('of many manifests the last thousand are read from memory, the others from 
 
 function pageOf(size: number): Manifest {
   const hash = size.toString(16).padStart(64, '0')
-  return buildManifest({ files: [{ path: 'index.html', hash, size }], facts: new Map(), redirects: [], headers: [] })
+  return buildManifest({
+    files: [{ path: 'index.html', hash, size }],
+    factsOf: () => undefined,
+    redirects: [],
+    headers: [],
+  })
 }

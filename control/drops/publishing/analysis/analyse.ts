@@ -37,8 +37,8 @@ export interface Reading {
 export interface Analysis extends FileFacts, Reading {
   /** What is served in place of the file: a page that is not written in a superset of ASCII, as UTF-8. All facts are about it. */
   readonly converted?: { readonly hash: string; readonly size: number }
-  /** Blobs that were not in the store before: an upload that fails takes them back. */
-  readonly created: readonly StoredBlob[]
+  /** Blobs that were not in the store before, if there are any: an upload that fails takes them back. */
+  readonly created?: readonly StoredBlob[]
 }
 
 /** True when there is anything to learn from the bytes. */
@@ -74,6 +74,7 @@ export async function analyse(blobs: BlobStore, request: AnalysisRequest): Promi
     bytes,
     isCompressible(mediaType) ? request.effort : undefined,
   )
+  const added = [...(converted ? [converted] : []), ...created].filter((blob) => blob.modifiedAt !== undefined)
   return {
     charset: charsetOf(bytes, isPage, scan),
     key: keyInBytes(sent),
@@ -82,7 +83,7 @@ export async function analyse(blobs: BlobStore, request: AnalysisRequest): Promi
     ...linksOf(request.path, mediaType, bytes, scan),
     ...(encodings && { encodings }),
     ...(converted && { converted: { hash: converted.hash, size: converted.size } }),
-    created: [...(converted ? [converted] : []), ...created].filter((blob) => blob.modifiedAt !== undefined),
+    ...(added.length > 0 && { created: added }),
   }
 }
 

@@ -107,7 +107,9 @@ function bareEnd(css: string, start: number): number {
  */
 export type EncodedLinks = string
 
-export function encodeLinks({ local, insecure, machineLocal }: PageLinks): EncodedLinks {
+/** Undefined for a file without any. */
+export function encodeLinks({ local, insecure, machineLocal }: PageLinks): EncodedLinks | undefined {
+  if (local.length + insecure.length + machineLocal.length === 0) return undefined
   const byUse = USES.map((use) => local.filter((link) => link.use === use).map((link) => link.target))
   return JSON.stringify([byUse, insecure, machineLocal])
 }

@@ -10,6 +10,8 @@ import type { StoredFile } from '../manifest/manifest-builder.ts'
 const KEPT_BYTES = 16_000_000
 /** An entry without its texts: key, objects, places in lists. */
 const ENTRY_BYTES = 400
+/** The pages of a larger version would push each other out. */
+export const MOST_READINGS = KEPT_BYTES / ENTRY_BYTES
 
 type PageKey = Pick<StoredFile, 'path' | 'hash'>
 

@@ -162,8 +162,9 @@ function unservedWarnings(list: WarningList, unserved: readonly string[]): void 
 
 /** A whole project was uploaded instead of its output. */
 function layoutWarnings(list: WarningList, files: readonly ReportedFile[]): void {
+  const isProject = files.some(({ path }) => path === 'package.json' || path.startsWith('node_modules/'))
+  if (!isProject) return
   const paths = new Set(files.map((file) => file.path))
-  if (!paths.has('package.json') && !files.some((file) => file.path.startsWith('node_modules/'))) return
   const output = ['dist', 'build', 'out', 'public', '_site'].find((folder) => paths.has(`${folder}/index.html`))
   if (!output) return
   list.add('nested_index', output, () => ({
@@ -252,9 +253,13 @@ function createLinkCheck(
   rules: SiteRules,
   isOver: () => boolean,
 ): { find(target: string): Answer } {
-  const served = files.filter((file) => !isRuleFile(file.path)).map((file) => toNfc(file.path))
-  const exact = new Set(served)
-  const byLowerCase = new Map(served.map((path) => [path.toLowerCase(), path]))
+  // A large site has many names: they are prepared once a link, or one that leads nowhere, asks for them.
+  let exactNames: ReadonlySet<string> | undefined
+  let lowerCaseNames: ReadonlyMap<string, string> | undefined
+  const exact = () =>
+    (exactNames ??= new Set(files.filter((file) => !isRuleFile(file.path)).map((file) => toNfc(file.path))))
+  const byLowerCase = () =>
+    (lowerCaseNames ??= new Map(Array.from(exact(), (path) => [path.toLowerCase(), path] as const)))
   const patterns = createPatternSet(
     rules.redirects.map((rule) => compilePattern(rule.from)).filter((pattern) => 'match' in pattern),
   )
@@ -263,9 +268,9 @@ function createLinkCheck(
   function lookUp(target: string): Answer {
     const path = toNfc(target)
     const candidates = candidatesOf(path)
-    if (candidates.some((candidate) => exact.has(candidate))) return FOUND
+    if (candidates.some((candidate) => exact().has(candidate))) return FOUND
     if (patterns.matching(`/${path}`).length > 0) return FOUND
-    const otherCase = candidates.map((candidate) => byLowerCase.get(candidate.toLowerCase()))
+    const otherCase = candidates.map((candidate) => byLowerCase().get(candidate.toLowerCase()))
     const written = otherCase.find((candidate) => candidate !== undefined)
     return written === undefined ? MISSING : { kind: 'other case', path: written }
   }

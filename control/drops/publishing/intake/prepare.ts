@@ -33,17 +33,18 @@ import type { Compression, PreparedVersion, SecretsPolicy } from '../contract.ts
 import {
   blobSizesOf,
   buildManifest,
-  factsKey,
   asWritten,
+  type FactsOf,
   type FileFacts,
   type StoredFile,
 } from '../manifest/manifest-builder.ts'
+import { ByContent } from '../manifest/by-content.ts'
 import { LONG_FILES, type Manifests } from '../manifest/manifests.ts'
 import { quotePath } from '../../../../shared/values/quoted-path.ts'
 import { firstScreenOf } from '../analysis/first-screen.ts'
 import { decodeCode, type EncodedLinks } from '../analysis/links.ts'
 import type { LoadedCode } from '../manifest/immutable.ts'
-import type { Readings } from '../analysis/readings.ts'
+import { MOST_READINGS, type Readings } from '../analysis/readings.ts'
 import { writeReport, type LinkReport, type ReportInput } from '../analysis/report.ts'
 import { readSiteRules, ruleFilesOf, type RuleFiles, type SiteRules } from '../manifest/site-rules.ts'
 import { decodeText } from '../files/text-encoding.ts'
@@ -132,7 +133,7 @@ export async function prepareVersion(
   const converted = withConverted(compared, conversions)
   const readingOf = readingsOf(converted, analyses, readings)
   // A page alone has no neighbours that a later publish would look at again.
-  if (!upload.single) keepReadings(converted, analyses, readings)
+  if (!upload.single && converted.length <= MOST_READINGS) keepReadings(converted, analyses, readings)
   await pause()
   const sifted = siftSecrets(
     betrayed.size === 0 ? converted : [...betrayed, ...converted],
@@ -141,8 +142,8 @@ export async function prepareVersion(
   )
   const { files: read, blocked, allowed } = sifted
   await pause()
-  const facts = mergeFacts(known, analyses)
-  const left = planFirstScreen(read, facts, requests, (path) => readingOf.get(path)?.links)
+  const factsOf = joinFacts(known, analyses)
+  const left = planFirstScreen(read, factsOf, requests, (path) => readingOf.get(path)?.links)
   if (left.length > 0) await upload.storeHeld()
   const { analyses: compressed } = await analyseFiles(workers, left, upload.remember)
   const files = withVariants(read, compressed)
@@ -150,13 +151,13 @@ export async function prepareVersion(
   const rules = await rulesOf(blobs, workers, ruleFilesOf(files))
   const loaded = loadedCode(landing, files, readingOf)
   await pause()
-  const manifest = buildManifest({ files, facts: mergeFacts(facts, compressed), loaded, ...rules })
+  const manifest = buildManifest({ files, factsOf: joinFacts(known, analyses, compressed), loaded, ...rules })
   await pause()
   // In one batch. Both are over before a failure of one has the other taken back.
   const writing = [manifests.write(manifest).then(upload.remember), upload.storeHeld()] as const
   await Promise.allSettled(writing)
   const [stored] = await Promise.all(writing)
-  const sentFiles = [...new Map(files.map((file) => [(file.source ?? file).path, file.source ?? file])).values()]
+  const sentFiles = uploadedOf(files)
   await pause()
   return {
     manifestHash: stored.hash,
@@ -171,6 +172,12 @@ export async function prepareVersion(
     landingHash: landing.hash,
     compression: compressionOf(manifest),
   }
+}
+
+/** What was sent: a document and the page that shows it have one source. */
+function uploadedOf(files: readonly StoredFile[]): readonly Pick<StoredFile, 'path' | 'size'>[] {
+  if (!files.some(({ source }) => source)) return files
+  return [...new Map(files.map((file) => [(file.source ?? file).path, file.source ?? file])).values()]
 }
 
 /** A site without rules is not worth a turn with a thread: nothing is read, and nothing of the publisher's is parsed. */
@@ -303,27 +310,30 @@ function isSameSource(one: StoredFile['source'], other: StoredFile['source']): b
 }
 
 /** What the live version knows about the bytes of the other files. Its type says what the charset was found to be. */
-function knownFacts(base: Manifest | undefined, files: readonly StoredFile[]): Map<string, FileFacts> {
+function knownFacts(base: Manifest | undefined, files: readonly StoredFile[]): ByContent<FileFacts> {
   const wanted = new Set(files.filter((file) => !file.live).map((file) => file.hash))
-  const known = new Map<string, FileFacts>()
+  const known = new ByContent<FileFacts>()
   for (const [path, file] of base?.files ?? []) {
     if (!wanted.has(file.hash)) continue
-    known.set(factsKey({ path, hash: file.hash }), {
-      charset: file.type.endsWith('charset=utf-8') ? 'utf-8' : null,
-      ...(file.injection && { injection: file.injection }),
-      ...(file.encodings && { encodings: file.encodings }),
-    })
+    known.set(
+      { path, hash: file.hash },
+      {
+        charset: file.type.endsWith('charset=utf-8') ? 'utf-8' : null,
+        ...(file.injection && { injection: file.injection }),
+        ...(file.encodings && { encodings: file.encodings }),
+      },
+    )
   }
   return known
 }
 
-type Conversions = ReadonlyMap<string, { readonly hash: string; readonly size: number }>
+type Conversions = ByContent<{ readonly hash: string; readonly size: number }>
 
 /** Pages that the live version serves as UTF-8, by what was uploaded. (A rendered page has a source of another name.) */
 function knownConversions(base: Manifest | undefined): Conversions {
-  const known = new Map<string, { hash: string; size: number }>()
+  const known: Conversions = new ByContent()
   for (const [path, { source, hash, size }] of base?.files ?? [])
-    if (source?.path === path) known.set(factsKey(source), { hash, size })
+    if (source?.path === path) known.set(source, { hash, size })
   return known
 }
 
@@ -331,7 +341,7 @@ function knownConversions(base: Manifest | undefined): Conversions {
 function withConverted(files: readonly ComparedFile[], conversions: Conversions): readonly ComparedFile[] {
   if (conversions.size === 0) return files
   return files.map((file) => {
-    const converted = file.live ? undefined : conversions.get(factsKey(file))
+    const converted = file.live ? undefined : conversions.get(file)
     if (!converted) return file
     const { path, hash, size } = file
     return { path, ...converted, source: { path, hash, size } }
@@ -339,15 +349,17 @@ function withConverted(files: readonly ComparedFile[], conversions: Conversions)
 }
 
 /** Which files to read, each content once. Pure. */
-export function planAnalyses(files: readonly StoredFile[], known: ReadonlyMap<string, FileFacts>): AnalysisRequest[] {
-  const unique = new Map(
-    files.filter((file) => !file.live && mayHoldKey(file.path, file.size)).map((file) => [factsKey(file), file]),
-  )
+export function planAnalyses(
+  files: readonly StoredFile[],
+  known: Pick<ByContent<FileFacts>, 'has'>,
+): AnalysisRequest[] {
+  const unique = new ByContent<StoredFile>()
+  for (const file of files) if (!file.live && mayHoldKey(file.path, file.size)) unique.set(file, file)
   const requests: AnalysisRequest[] = []
   let quickBytes = 0
   const recheckedBytes = { page: 0, other: 0 }
-  for (const [key, { path, hash, size }] of [...unique].toSorted(([, a], [, b]) => a.size - b.size)) {
-    if (known.has(key)) {
+  for (const { path, hash, size } of unique.values().toSorted((a, b) => a.size - b.size)) {
+    if (known.has({ path, hash })) {
       const kind = isHtmlType(mediaTypeOf(path)) ? 'page' : 'other'
       recheckedBytes[kind] += size
       const isWanted = path === LANDING_PAGE || isNamedLikeKey(path, size)
@@ -363,34 +375,32 @@ export function planAnalyses(files: readonly StoredFile[], known: ReadonlyMap<st
 /** What the first screens need and has no variants yet: smallest first, each content once. Pure. */
 export function planFirstScreen(
   files: readonly StoredFile[],
-  facts: ReadonlyMap<string, FileFacts>,
+  factsOf: FactsOf,
   requests: readonly AnalysisRequest[],
   linksOf: (path: string) => EncodedLinks | undefined,
 ): AnalysisRequest[] {
   const wanted = firstScreenOf(LANDING_PAGE, linksOf)
-  // One that was tried and has no variants is not worth them.
-  const tried = new Set(requests.filter((request) => request.effort !== undefined).map(factsKey))
-  const left = new Map<string, AnalysisRequest>()
+  const left = new ByContent<AnalysisRequest>()
   for (const file of files) {
     const { path, hash, size, live } = file
-    const key = factsKey(file)
-    const isLeft = wanted.has(path) && !tried.has(key) && isWorthCompressing(path, size)
-    if (isLeft && !(live ?? facts.get(key))?.encodings) left.set(key, { path, hash, size, effort: 'quick' })
+    if (!wanted.has(path) || !isWorthCompressing(path, size)) continue
+    if (!(live ?? factsOf(file))?.encodings) left.set(file, { path, hash, size, effort: 'quick' })
   }
+  if (left.size === 0) return []
+  // One that was tried and has no variants is not worth them.
+  for (const request of requests) if (request.effort !== undefined) left.delete(request)
   let bytes = 0
-  return [...left.values()]
+  return left
+    .values()
     .toSorted((a, b) => a.size - b.size)
     .filter((request) => (bytes += request.size) <= FIRST_SCREEN_BYTES)
 }
 
 /** The same files, with the variants of those that the live version has without. */
-function withVariants(
-  files: readonly ComparedFile[],
-  compressed: ReadonlyMap<string, Analysis>,
-): readonly ComparedFile[] {
+function withVariants(files: readonly ComparedFile[], compressed: ByContent<Analysis>): readonly ComparedFile[] {
   if (compressed.size === 0) return files
   return files.map((file) => {
-    const encodings = file.live && compressed.get(factsKey(file))?.encodings
+    const encodings = file.live && compressed.get(file)?.encodings
     const hasVariants = encodings !== undefined && Object.keys(encodings).length > 0
     return file.live && hasVariants ? { ...file, live: asWritten({ ...file.live, encodings }) } : file
   })
@@ -405,20 +415,20 @@ async function analyseFiles(
   workers: Pick<UploadWorkers, 'width' | 'analyse'>,
   requests: readonly AnalysisRequest[],
   remember: Upload['remember'],
-): Promise<{ analyses: ReadonlyMap<string, Analysis>; conversions: Conversions }> {
-  const analyses = new Map<string, Analysis>()
-  const conversions = new Map<string, { hash: string; size: number }>()
+): Promise<{ analyses: ByContent<Analysis>; conversions: Conversions }> {
+  const analyses = new ByContent<Analysis>()
+  const conversions: Conversions = new ByContent()
   await inParallel(
     batchesOf(requests, (request) => request.size),
     workers.width,
     async (batch) => {
       const results = await workers.analyse(batch)
       for (const [{ path, hash }, analysis] of sideBySide(batch, results)) {
-        for (const blob of analysis.created) remember(blob)
+        for (const blob of analysis.created ?? []) remember(blob)
         const { converted } = analysis
         requireFewPolicies(path, analysis)
-        if (converted) conversions.set(factsKey({ path, hash }), converted)
-        analyses.set(factsKey({ path, hash: converted?.hash ?? hash }), analysis)
+        if (converted) conversions.set({ path, hash }, converted)
+        analyses.set({ path, hash: converted?.hash ?? hash }, analysis)
       }
     },
   )
@@ -428,39 +438,36 @@ async function analyseFiles(
 /** What was found just now, or by an earlier upload; by path. */
 function readingsOf(
   files: readonly ComparedFile[],
-  analyses: ReadonlyMap<string, Analysis>,
+  analyses: ByContent<Analysis>,
   readings: Readings,
 ): ReadonlyMap<string, Reading> {
   const found = new Map<string, Reading>()
   for (const file of files) {
-    const analysis = file.live ? undefined : analyses.get(factsKey(file))
+    const analysis = file.live ? undefined : analyses.get(file)
     const reading = file.live ? file.reading : (analysis ?? readings.get(file))
     if (reading) found.set(file.path, reading)
   }
   return found
 }
 
-function keepReadings(
-  files: readonly ComparedFile[],
-  analyses: ReadonlyMap<string, Analysis>,
-  readings: Readings,
-): void {
+function keepReadings(files: readonly ComparedFile[], analyses: ByContent<Analysis>, readings: Readings): void {
   for (const file of files) {
-    const analysis = file.live ? undefined : analyses.get(factsKey(file))
+    const analysis = file.live ? undefined : analyses.get(file)
     if (analysis) readings.set(file, analysis)
   }
 }
 
-/** A page that was only read again for its links keeps its variants. */
-function mergeFacts(
-  known: ReadonlyMap<string, FileFacts>,
-  found: ReadonlyMap<string, FileFacts>,
-): ReadonlyMap<string, FileFacts> {
-  if (found.size === 0) return known
-  if (known.size === 0) return found
-  const merged = new Map(known)
-  for (const [key, facts] of found) merged.set(key, { ...known.get(key), ...facts })
-  return merged
+/** What is known of a content, the newest last: a page that was only read again for its links keeps its variants. */
+function joinFacts(...known: readonly ByContent<FileFacts>[]): FactsOf {
+  const filled = known.filter(({ size }) => size > 0)
+  return (file) => {
+    let joined: FileFacts | undefined
+    for (const facts of filled) {
+      const found = facts.get(file)
+      if (found) joined = joined ? { ...joined, ...found } : found
+    }
+    return joined
+  }
 }
 
 /** Each policy is extended whenever the page is sent: a page of thousands would be slow for all visitors of the edge. */

@@ -33,18 +33,15 @@ export interface FileFacts {
 
 export interface ManifestInput {
   readonly files: readonly StoredFile[]
-  /** By hash and media type, see `factsKey`. */
-  readonly facts: ReadonlyMap<string, FileFacts>
+  readonly factsOf: FactsOf
   readonly redirects: readonly RedirectRule[]
   readonly headers: readonly HeaderRule[]
   /** What the pages load, as far as it is known. */
   readonly loaded?: LoadedCode
 }
 
-/** Two files with the same bytes share their facts only when both are, or both are not, HTML pages. */
-export function factsKey(file: Pick<StoredFile, 'path' | 'hash'>): string {
-  return `${file.hash} ${mediaTypeOf(file.path)}`
-}
+/** What is known of the bytes of a file under its name. */
+export type FactsOf = (file: Pick<StoredFile, 'path' | 'hash'>) => FileFacts | undefined
 
 export function buildManifest(input: ManifestInput): Manifest {
   const sorted = input.files.toSorted((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0))
@@ -54,7 +51,7 @@ export function buildManifest(input: ManifestInput): Manifest {
     v: MANIFEST_FORMAT,
     files: served.map((file) => [
       file.path,
-      withImmutable(file.live ?? manifestFile(file, input.facts), immutable.has(file.path)),
+      withImmutable(file.live ?? manifestFile(file, input.factsOf(file)), immutable.has(file.path)),
     ]),
     redirects: [...input.redirects],
     headers: [...input.headers],
@@ -81,9 +78,8 @@ export function asWritten(file: ManifestFile): ManifestFile {
   }
 }
 
-function manifestFile(file: StoredFile, facts: ManifestInput['facts']): ManifestFile {
+function manifestFile(file: StoredFile, known: FileFacts | undefined): ManifestFile {
   const mediaType = mediaTypeOf(file.path)
-  const known = facts.get(factsKey(file))
   return {
     hash: file.hash,
     size: file.size,
@@ -110,7 +106,7 @@ export function blobSizesOf(manifest: Manifest): Map<string, number> {
   for (const [, file] of manifest.files) {
     add(file)
     if (file.source) add(file.source)
-    for (const variant of Object.values(file.encodings ?? {})) if (variant) add(variant)
+    if (file.encodings) for (const variant of Object.values(file.encodings)) if (variant) add(variant)
   }
   for (const [, file] of manifest.unserved) add(file)
   return sizes

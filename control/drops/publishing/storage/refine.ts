@@ -9,7 +9,8 @@ import { sideBySide } from '../../../../shared/values/side-by-side.ts'
 import { isWorthCompressing, type AnalysisRequest } from '../analysis/analyse.ts'
 import { inParallel } from '../../../../shared/running/turns.ts'
 import { batchesOf } from '../workers/batches.ts'
-import { blobsOf, factsKey } from '../manifest/manifest-builder.ts'
+import { ByContent } from '../manifest/by-content.ts'
+import { blobsOf } from '../manifest/manifest-builder.ts'
 import type { Manifests } from '../manifest/manifests.ts'
 import type { Recompressed } from '../contract.ts'
 import { isHtmlType, mediaTypeOf } from '../files/types.ts'
@@ -26,7 +27,9 @@ export interface RefineDependencies {
   readonly workers: Pick<PublishingWorkers, 'compress' | 'refine' | 'width'>
 }
 
-type Variants = Map<string, ManifestFile['encodings']>
+type Variants = ByContent<ManifestFile['encodings']>
+/** Contents whose variants are known. */
+type Known = Pick<ByContent<unknown>, 'has'>
 
 /** How a version is compressed: which files, after how many bytes of them visitors get what there is, how many jobs at once, and by whom. */
 interface Pass {
@@ -81,7 +84,7 @@ async function* recompress(
         const analyses = await work(batch)
         for (const [request, analysis] of sideBySide(batch, analyses)) {
           // A version from before pages became UTF-8 keeps its bytes, and these variants are of others.
-          if (!analysis.converted) variants.set(factsKey(request), analysis.encodings)
+          if (!analysis.converted) variants.set(request, analysis.encodings)
         }
       },
     )
@@ -115,11 +118,11 @@ export function compressionSteps<Item extends { readonly size: number }>(
 }
 
 function variantsOf(manifest: Manifest | undefined): Variants {
-  return new Map(manifest?.files.map(([path, file]) => [factsKey({ path, hash: file.hash }), file.encodings]))
+  return new ByContent(manifest?.files.map(([path, { hash, encodings }]) => [{ path, hash }, encodings]))
 }
 
 /** What has no variants yet, each content once: pages first, then scripts and styles, then the rest, smallest first. Pure. */
-export function planCompression(manifest: Manifest, known: ReadonlyMap<string, unknown>): AnalysisRequest[] {
+export function planCompression(manifest: Manifest, known: Known): AnalysisRequest[] {
   return unknownFiles(
     manifest.files.filter(([, file]) => file.encodings === undefined),
     known,
@@ -136,7 +139,7 @@ function urgencyOf(path: string): number {
 }
 
 /** Which files to compress harder, each content once, leaving out what is known. Pure. */
-export function planRefinement(manifest: Manifest, known: ReadonlyMap<string, unknown>): AnalysisRequest[] {
+export function planRefinement(manifest: Manifest, known: Known): AnalysisRequest[] {
   let bytes = 0
   return unknownFiles(manifest.files, known)
     .toSorted((a, b) => a.size - b.size)
@@ -145,26 +148,25 @@ export function planRefinement(manifest: Manifest, known: ReadonlyMap<string, un
 
 function unknownFiles(
   files: Manifest['files'],
-  known: ReadonlyMap<string, unknown>,
+  known: Known,
 ): { readonly path: string; readonly hash: string; readonly size: number }[] {
-  const unique = new Map(
-    files.map(([path, { hash, size }]) => [factsKey({ path, hash }), { path, hash, size }] as const),
-  )
-  return [...unique]
-    .filter(([key, { path, size }]) => !known.has(key) && isWorthCompressing(path, size))
-    .map(([, file]) => file)
+  const unique = new ByContent<{ path: string; hash: string; size: number }>()
+  for (const [path, { hash, size }] of files) {
+    const file = { path, hash, size }
+    if (isWorthCompressing(path, size) && !known.has(file)) unique.set(file, file)
+  }
+  return unique.values()
 }
 
 /** Keeps the smaller of two variants of an encoding. Pure. */
-export function withSmallerVariants(
-  manifest: Manifest,
-  variants: ReadonlyMap<string, ManifestFile['encodings']>,
-): Manifest {
+export function withSmallerVariants(manifest: Manifest, variants: Pick<Variants, 'get'>): Manifest {
   return {
     ...manifest,
-    files: manifest.files.map(([path, file]) => {
-      const merged = smallerOf(file.encodings, variants.get(factsKey({ path, hash: file.hash })))
-      return [path, Object.keys(merged).length === 0 ? file : { ...file, encodings: merged }]
+    files: manifest.files.map((entry) => {
+      const [path, file] = entry
+      const found = variants.get({ path, hash: file.hash })
+      if (found === undefined || Object.keys(found).length === 0) return entry
+      return [path, { ...file, encodings: smallerOf(file.encodings, found) }]
     }),
   }
 }

@@ -63,8 +63,10 @@ const LARGE_MARKDOWN_HEAP_MB = 1536
 const MAX_WAITING_LARGE_MARKDOWN = 3
 const CONTENT_HEAP_MB = 256
 const MAX_WAITING_JOBS = 2000
-/** A thread that has unpacked an archive holds some 50 MB; starting one takes as many milliseconds. */
+/** A thread holds some 20 MB; starting one takes as many milliseconds. */
 const IDLE_MS = 60_000
+/** One that has unpacked an archive holds more, up to a hundred: it goes while the files are read. */
+const UNPACKED_IDLE_MS = 5000
 
 /** The work on one upload. Everything that a publisher's content makes impossible is a 400 that says so. */
 export interface UploadWorkers {
@@ -166,7 +168,7 @@ interface Pools {
 }
 
 function openPools(blobStore: BlobStoreLocation, width: number): Pools {
-  const contentPool = (priority: ContentWorkerData['priority']): WorkerPool =>
+  const contentPool = (priority: ContentWorkerData['priority'], idleMs = IDLE_MS): WorkerPool =>
     createWorkerPool({
       script: new URL('./content-worker.ts', import.meta.url),
       workerData: { blobStore, priority } satisfies ContentWorkerData,
@@ -176,7 +178,7 @@ function openPools(blobStore: BlobStoreLocation, width: number): Pools {
       maxHeapMb: CONTENT_HEAP_MB,
       maxWaiting: MAX_WAITING_JOBS,
       maxWaitMs: MAX_WAIT_MS,
-      idleMs: IDLE_MS,
+      idleMs,
     })
   const markdownPool = (limits: Pick<PoolOptions, 'size' | 'maxHeapMb' | 'maxWaiting'>): WorkerPool =>
     createWorkerPool({
@@ -188,7 +190,7 @@ function openPools(blobStore: BlobStoreLocation, width: number): Pools {
     })
   return {
     content: contentPool('normal'),
-    unpacking: contentPool('below normal'),
+    unpacking: contentPool('below normal', UNPACKED_IDLE_MS),
     background: contentPool('low'),
     markdown: markdownPool({ size: MARKDOWN_THREADS, maxHeapMb: MARKDOWN_HEAP_MB, maxWaiting: MAX_WAITING_JOBS }),
     largeMarkdown: markdownPool({
