@@ -5,6 +5,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { allocatorSettings } from '../../../shared/running/memory.ts'
 
 export const serviceRoles = ['all', 'control', 'edge'] as const
 export type ServiceRole = (typeof serviceRoles)[number]
@@ -33,6 +34,9 @@ export function unitName(role: ServiceRole): string {
 export function unitText({ role, user, folder, node, environmentFile }: UnitSettings): string {
   // Ports below 1024 are for edges; a control has no need of any privilege.
   const capabilities = role === 'control' ? '' : 'CAP_NET_BIND_SERVICE'
+  // A supervisor says it to the control that it starts.
+  const allocator = role === 'control' ? allocatorSettings(role) : {}
+  const environment = Object.entries({ DATA_DIR: '/var/lib/dropway', ...allocator })
   return `# Written by "admin install-service"; your own changes belong into a drop-in: systemctl edit ${unitName(role)}
 [Unit]
 Description=Dropway (${role === 'all' ? 'everything on this machine' : role})
@@ -45,7 +49,7 @@ Type=exec
 User=${user}
 Group=${user}
 WorkingDirectory=${folder}
-Environment=DATA_DIR=/var/lib/dropway
+Environment=${environment.map(([name, value]) => `${name}=${value}`).join(' ')}
 EnvironmentFile=${environmentFile}
 ExecStart=${node} ${PROGRAMS[role]}
 # A plane that hangs kills itself and is started again.

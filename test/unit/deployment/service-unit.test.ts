@@ -44,6 +44,7 @@ test.each(serviceRoles)('the unit of role %s starts a program that is there, and
   const names = [...text.matchAll(/^([A-Z]\w+)=/gm)].map(([, name]) => name!)
   expect(names.filter((name, index) => name !== 'SystemCallFilter' && names.indexOf(name) !== index)).toEqual([])
   expect(text.includes('CAP_NET_BIND_SERVICE')).toBe(role !== 'control')
+  expect(text).toContain(`Environment=DATA_DIR=/var/lib/dropway${role === 'control' ? ' MALLOC_ARENA_MAX=2' : ''}\n`)
 })
 
 test('a unit and a file of settings are written; settings that are there stay, and only their owner reads them', async () => {

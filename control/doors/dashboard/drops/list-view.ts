@@ -97,13 +97,11 @@ function searchForm({ query, total, states }: SitesList): Html {
       ${
         total >= SORTED_FROM &&
         html`
-          <label class="visually-hidden" for="state">State</label>
-          <select class="input" id="state" name="state">
+          <select class="input" aria-label="State" name="state">
             ${option('', 'All states', query.state ?? '')}
             ${states.map((state) => option(state, stateWords(state).word, query.state ?? ''))}
           </select>
-          <label class="visually-hidden" for="sort">Order</label>
-          <select class="input" id="sort" name="sort">
+          <select class="input" aria-label="Order" name="sort">
             ${SORTS.map((sort) => option(sort, SORT_WORDS[sort], query.sort))}
           </select>
         `

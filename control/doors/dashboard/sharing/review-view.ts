@@ -134,8 +134,7 @@ function noteForm(viewer: Viewer, { list, page, name }: Shell): Html {
       <div class="pictures" data-pasted></div>
       ${imageField()}
       <div class="cluster spread">
-        <label class="visually-hidden" for="note-label">How much it matters</label>
-        <select class="input review-label" id="note-label" name="label">
+        <select class="input review-label" id="note-label" aria-label="How much it matters" name="label">
           ${LABELS.map(([value, word]) => html`<option value="${value}">${word}</option>`)}
         </select>
         <button class="button primary small">Comment</button>

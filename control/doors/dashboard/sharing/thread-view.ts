@@ -246,8 +246,8 @@ function labelForm({ id, label }: ApiThread, { viewer, base, query }: ListedFor)
   return html`
     <form class="cluster thread-label" method="post" action="${base}/threads/${id}/label${query}" data-live>
       ${csrfField(viewer)}
-      <label class="visually-hidden" for="label-${id}">How much it matters</label>
-      <select class="input small" id="label-${id}" name="label" data-at-once>${LABELS.map(option)}</select>
+      <select class="input small" id="label-${id}" aria-label="How much it matters" name="label"
+          data-at-once>${LABELS.map(option)}</select>
       <button class="button small" data-by-hand>Set</button>
     </form>
   `
