@@ -250,6 +250,8 @@ export async function markDeleted(sql: Sql, siteId: string, now: Date): Promise<
   await sql`update sites set deleted_at = ${now}, updated_at = ${now}, live_version_id = null, password_hash = null, claim_hash = null, in_gallery = false where id = ${siteId}`
   await sql`update versions set dropped_at = ${now} where site_id = ${siteId} and dropped_at is null`
   await sql`delete from previews where site_id = ${siteId}`
+  // Nobody can finish them, and they would count as stored until their time is over.
+  await sql`delete from uploads where site_id = ${siteId}`
 }
 
 export async function retainedVersions(sql: Sql, siteId: string): Promise<RetainedVersion[]> {

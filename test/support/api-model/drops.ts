@@ -100,6 +100,7 @@ export function deleteSite(world: World, acting: Acting, call: { site: number })
 export function removeSite(world: World, site: Site): void {
   site.deleted = true
   site.live = null
+  for (const upload of world.uploads) if (upload.site === site.id) upload.open = false
   for (const [slug, held] of world.slugs)
     if (held.site === site.id) {
       held.kind = 'tombstone'

@@ -1,5 +1,6 @@
 /** What calls about a person's organisations are answered: which there are, what they use, whose they are. */
 import { plans } from '../../../control/ground/terms/plans.ts'
+import { MAX_UPLOADS_UNDER_WAY } from '../../../control/drops/sites/uploads/under-way.ts'
 import { memberOf, type Acting } from './access.ts'
 import { refuse, type Expected } from './answers.ts'
 import { removeSite } from './drops.ts'
@@ -21,12 +22,14 @@ export function readMe(world: World, { person, org }: Acting): Expected {
 
 export function readUsage(world: World, { org }: Acting): Expected {
   const plan = plans[org.plan]
+  const underWay = world.underWay(org)
   return {
     status: 200,
     body: {
       plan: org.plan,
       drops: { used: world.activeCount(org), limit: plan.activeDrops },
-      storage_bytes: { used: world.storedBytes(org), limit: plan.storageBytes },
+      storage_bytes: { used: world.storedBytes(org) + underWay.bytes, limit: plan.storageBytes },
+      uploads_under_way: { used: underWay.uploads, limit: MAX_UPLOADS_UNDER_WAY, bytes: underWay.bytes },
       versions_per_drop: { limit: plan.versionsKept },
       paused_drops: world.sitesOf(org).filter((site) => site.paused).length,
     },

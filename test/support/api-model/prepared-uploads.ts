@@ -1,13 +1,15 @@
 /** What calls about prepared uploads are answered: files are named first, what is missing is sent, then they go live. */
 import { plans } from '../../../control/ground/terms/plans.ts'
+import { MAX_UPLOADS_UNDER_WAY } from '../../../control/drops/sites/uploads/under-way.ts'
 import { uploadFiles, type SentFile } from '../api-content.ts'
 import { ownSite, type Acting } from './access.ts'
 import { Refusal, refuse, type Expected } from './answers.ts'
 import type { Call } from './calls.ts'
-import { contentOf, published, requirePublishable } from './publishing.ts'
-import { liveNumber, type Org, type Upload, type World } from './world.ts'
+import { contentOf, droppedBy, published, requirePublishable } from './publishing.ts'
+import { liveNumber, type Org, type Site, type Upload, type World } from './world.ts'
 
-const OPEN_UPLOADS_PER_DROP = 3
+/** Uploads of an organisation with nothing to send; the oldest of more are given up. */
+const MAX_IDLE_UPLOADS = 20
 
 export function startUpload(world: World, acting: Acting, call: Extract<Call, { do: 'start upload' }>): Expected {
   if (call.ifVersion === 'malformed') throw refuse.invalid()
@@ -16,20 +18,18 @@ export function startUpload(world: World, acting: Acting, call: Extract<Call, { 
   const files = uploadFiles(call)
   const ifVersion = call.ifVersion === 'none' ? undefined : liveNumber(site) + (call.ifVersion === 'right' ? 0 : 1)
   const live = site.versions.find(({ id }) => id === site.live)
-  const inLive = new Set(live?.files.values())
-  const known = (hash: string): boolean => world.known.has(`${acting.org.id} ${hash}`)
+  const unpublished = files.filter(({ sha256 }) => !world.isPublished([acting.org], sha256))
+  const pieces = new Map(unpublished.map(({ sha256, size }) => [sha256, size]))
+  if (pieces.size > 0) requireRoom(world, acting.org, site, pieces)
+  const missing = new Set(pieces.keys().filter((sha256) => !isSent(world, acting.org, sha256)))
   return {
     status: 201,
     body: {
+      missing,
       unchanged: live?.files.size === files.length && files.every((file) => live.files.get(file.path) === file.sha256),
     },
-    learn: ({ upload_id: id, missing }: { upload_id: string; missing: string[] }) => {
-      for (const { sha256 } of files) {
-        if (!known(sha256) && !missing.includes(sha256))
-          throw new Error(`${sha256} was never sent, and is not asked for`)
-        if (inLive.has(sha256) && missing.includes(sha256)) throw new Error(`${sha256} is live, and is asked for`)
-      }
-      giveUpOldest(world, acting.org)
+    learn: ({ upload_id: id }: { upload_id: string }) => {
+      giveUpIdle(world, acting.org)
       world.uploads.push({
         id,
         site: site.id,
@@ -37,7 +37,8 @@ export function startUpload(world: World, acting: Acting, call: Extract<Call, { 
         files,
         title: call.texts[0]!,
         ifVersion,
-        missing: new Set(missing),
+        missing,
+        pieces,
         open: true,
       })
     },
@@ -94,8 +95,24 @@ function openUpload(world: World, acting: Acting, upload: Upload | undefined): U
   return upload
 }
 
-function giveUpOldest(world: World, org: Org): void {
-  const open = world.uploads.filter((upload) => upload.org === org.id && upload.open)
-  const room = OPEN_UPLOADS_PER_DROP * plans[org.plan].activeDrops - 1
-  for (const upload of open.slice(0, Math.max(0, open.length - room))) upload.open = false
+/** Whether it has arrived for another upload that is under way. */
+function isSent(world: World, org: Org, sha256: string): boolean {
+  return world.uploads.some(
+    (upload) => upload.open && upload.org === org.id && upload.pieces.has(sha256) && !upload.missing.has(sha256),
+  )
+}
+
+/** What is being sent counts like what is kept. */
+function requireRoom(world: World, org: Org, site: Site, pieces: ReadonlyMap<string, number>): void {
+  if (world.underWay(org).uploads >= MAX_UPLOADS_UNDER_WAY) throw refuse.planLimit()
+  const { versionsKept, storageBytes } = plans[org.plan]
+  const coming = pieces.values().reduce((sum, size) => sum + size, 0)
+  const further = coming - (droppedBy(site, versionsKept)?.bytes ?? 0)
+  const added = world.underWay(org, { except: pieces }).bytes + further
+  if (added > 0 && world.storedBytes(org) + added > storageBytes) throw refuse.planLimit()
+}
+
+function giveUpIdle(world: World, org: Org): void {
+  const idle = world.uploads.filter(({ org: owner, open, pieces }) => owner === org.id && open && pieces.size === 0)
+  for (const upload of idle.slice(0, Math.max(0, idle.length - (MAX_IDLE_UPLOADS - 1)))) upload.open = false
 }

@@ -80,7 +80,7 @@ export function compareVersions(
 }
 
 export function published(world: World, site: Site, content: Content): Expected {
-  requireStorage(world, site, content.bytes)
+  requireStorage(world, site, content)
   const { time } = world
   const number = site.nextNumber
   const { title, files, bytes, message, fileCount } = content
@@ -91,7 +91,6 @@ export function published(world: World, site: Site, content: Content): Expected 
       site.versions.push({ id, number, message, title, fileCount, bytes, files })
       if (site.versions.length > world.planOf(site).versionsKept) site.versions.shift()
       Object.assign(site, { live: id, nextNumber: number + 1, title, since: time })
-      for (const hash of files.values()) world.known.add(`${site.org} ${hash}`)
     },
   }
 }
@@ -123,12 +122,21 @@ export function requirePublishable(site: Site): void {
   if (site.paused) throw refuse.conflict('paused')
 }
 
-/** What was stored before, what comes, what goes: an organisation over its cap may still replace. */
-function requireStorage(world: World, site: Site, bytes: number): void {
+/** What was stored before, what comes, what goes, what is being sent: an organisation over its cap may still replace. */
+function requireStorage(world: World, site: Site, content: Content): void {
   const org = world.orgs.find(({ id }) => id === site.org)!
   const { versionsKept, storageBytes } = plans[org.plan]
-  const dropped = site.versions.length + 1 > versionsKept ? site.versions[0]!.bytes : 0
-  if (bytes - dropped > 0 && world.storedBytes(org) + bytes - dropped > storageBytes) throw refuse.planLimit()
+  const going = droppedBy(site, versionsKept)
+  const added = content.bytes - (going?.bytes ?? 0)
+  if (added <= 0) return
+  const versions = [...site.versions.filter((version) => version !== going), content]
+  const { bytes } = world.underWay(org, { replacing: { site, versions } })
+  if (world.storedBytes(org) + added + bytes > storageBytes) throw refuse.planLimit()
+}
+
+/** The version that goes with the next one. */
+export function droppedBy(site: Site, versionsKept: number): Version | undefined {
+  return site.versions.length + 1 > versionsKept ? site.versions[0] : undefined
 }
 
 function requireSingle(file: FileKind, capBytes: number): void {

@@ -85,7 +85,15 @@ export interface Upload {
   readonly title: string
   readonly ifVersion: number | undefined
   readonly missing: Set<string>
+  /** What no version of the organisation had when it was started, by sha256: its size. */
+  readonly pieces: ReadonlyMap<string, number>
   open: boolean
+}
+
+/** A publish that is about to happen: what its drop has afterwards. */
+export interface Replacing {
+  readonly site: Site
+  readonly versions: readonly Pick<Version, 'files'>[]
 }
 
 interface HeldSlug {
@@ -112,8 +120,6 @@ export class World {
   readonly slugFacts: ReadonlyMap<string, SlugFacts>
   /** Calls so far: the model's clock. */
   time = 0
-  /** Content that an organisation has published at any time: it may know these bytes already. */
-  readonly known = new Set<string>()
   /** What the service makes of the one Markdown file that is sent. */
   readonly markdownBytes: number
 
@@ -163,6 +169,31 @@ export class World {
   storedBytes(org: Org): number {
     const versions = this.sharingPlan(org).flatMap((each) => this.sitesOf(each).flatMap((site) => site.versions))
     return versions.reduce((sum, { bytes }) => sum + bytes, 0)
+  }
+
+  /** Whether a version that is kept has these bytes. */
+  isPublished(orgs: readonly Org[], sha256: string, replacing?: Replacing): boolean {
+    return orgs
+      .flatMap((org) => this.sitesOf(org))
+      .flatMap((site): readonly Pick<Version, 'files'>[] =>
+        site === replacing?.site ? replacing.versions : site.versions,
+      )
+      .some(({ files }) => files.values().some((hash) => hash === sha256))
+  }
+
+  /** What is being sent and in no version yet, each content once; of uploads without such nothing counts. */
+  underWay(
+    org: Org,
+    { except, replacing }: { except?: ReadonlyMap<string, number>; replacing?: Replacing } = {},
+  ): { uploads: number; bytes: number } {
+    const sharing = this.sharingPlan(org)
+    const ids = new Set(sharing.map(({ id }) => id))
+    const left = this.uploads
+      .filter((upload) => upload.open && ids.has(upload.org))
+      .map(({ pieces }) => [...pieces].filter(([hash]) => !this.isPublished(sharing, hash, replacing)))
+      .filter((pieces) => pieces.length > 0)
+    const counted = new Map(left.flat().filter(([hash]) => !except?.has(hash)))
+    return { uploads: left.length, bytes: counted.values().reduce((sum, size) => sum + size, 0) }
   }
 
   planOf(site: Site): (typeof plans)[PlanName] {

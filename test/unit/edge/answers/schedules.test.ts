@@ -1,17 +1,16 @@
 /**
  * Every head is followed by exactly its body, or by the end of the connection (HTTP/1.1) or of the stream (HTTP/2): over
  * generated visits, with sources that fail, readers who stop, and resets at any byte. `SCHEDULES=10000` runs as many of
- * each protocol, `SEED=<seed>` one visit alone.
+ * each protocol from `SEED` on, `SCHEDULES=1` one visit alone.
  */
 import type { Readable, Writable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import type { Lane, Outgoing } from '../../../../edge/accept/outgoing/outgoing.ts'
+import { SEED } from '../../../support/depth.ts'
 import { startScheduleRunner, type RunnerOptions, type ScheduleRunner } from './run-schedule.ts'
 import { scheduleOf, type Protocol } from './schedule.ts'
 
 const SCHEDULES = Number(process.env['SCHEDULES'] ?? 100)
-const ONE_SEED = process.env['SEED']
-const FIRST_SEED = 1
 /** Each has an edge of its own. */
 const AT_ONCE = 8
 const MAX_MS_PER_SCHEDULE = 500
@@ -32,7 +31,7 @@ async function firstProblem(
     for (let seed = waiting.shift(); seed !== undefined && problem === undefined; seed = waiting.shift()) {
       const found = await runner.run(scheduleOf(seed, protocol))
       if (found === undefined || problem !== undefined) continue
-      problem = `SEED=${seed}, ${protocol}: ${found}`
+      problem = `SCHEDULES=1 SEED=${seed}, ${protocol}: ${found}`
     }
   }
   await Promise.all(Array.from({ length: Math.min(AT_ONCE, seeds.length) }, runOneByOne))
@@ -41,7 +40,7 @@ async function firstProblem(
 }
 
 const seedsFrom = (first: number, count: number): number[] => Array.from({ length: count }, (_, index) => first + index)
-const seeds = ONE_SEED === undefined ? seedsFrom(FIRST_SEED, SCHEDULES) : [Number(ONE_SEED)]
+const seeds = seedsFrom(SEED, SCHEDULES)
 
 test.each(PROTOCOLS)(
   `%s: ${seeds.length} generated visits from seed ${seeds[0]}`,
@@ -89,7 +88,7 @@ describe.each(Object.entries(MISTAKES))('%s', (_, mistakenPump) => {
           return Object.assign(lane, { pump: mistakenPump(own) })
         },
       })
-      const found = await firstProblem(protocol, seedsFrom(FIRST_SEED, 100), { replace, hangsAfterMs: 3000 })
+      const found = await firstProblem(protocol, seedsFrom(1, 100), { replace, hangsAfterMs: 3000 })
       expect(found).toMatch(/^SEED=\d+/)
     },
     60_000,
