@@ -89,7 +89,7 @@ describe.each(Object.entries(MISTAKES))('%s', (_, mistakenPump) => {
         },
       })
       const found = await firstProblem(protocol, seedsFrom(1, 100), { replace, hangsAfterMs: 3000 })
-      expect(found).toMatch(/^SEED=\d+/)
+      expect(found).toMatch(/^SCHEDULES=1 SEED=\d+/)
     },
     60_000,
   )
