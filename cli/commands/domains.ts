@@ -1,5 +1,5 @@
 import { sitePath } from '../service/api-client.ts'
-import { chosenDrop } from '../content/chosen-drop.ts'
+import { chosenDrop, confirmed } from '../content/chosen-drop.ts'
 import { dropOption, yesOption, type Command, type Context } from '../terminal/command.ts'
 import { usageError } from '../terminal/failure.ts'
 import { plain, table } from '../terminal/terminal.ts'
@@ -57,7 +57,8 @@ export const domains: Command = {
       case 'main':
         return show(context, await context.api.call<Domain>('POST', `${root}/${encodeURIComponent(domain)}/${known}`))
       case 'remove':
-        return remove(context, root, domain, args.flag('yes'))
+        await confirmed(context, args, `Remove ${domain}? Visitors see an error there at once.`)
+        return remove(context, root, domain)
       default:
         known satisfies never
     }
@@ -105,11 +106,7 @@ function recordTable(records: readonly RecordLine[]): string[] {
   return [`In the zone ${first.zone}:`, ...table([['DO', 'HOST', 'TYPE', 'WANTED', 'FOUND NOW'], ...rows])]
 }
 
-async function remove({ api, terminal }: Context, root: string, domain: string, isSure: boolean): Promise<void> {
-  if (terminal.interactive && !isSure) {
-    const answer = await terminal.confirm(`Remove ${domain}? Visitors see an error there at once.`)
-    if (!answer) return terminal.note('Nothing was removed.')
-  }
+async function remove({ api, terminal }: Context, root: string, domain: string): Promise<void> {
   await api.call('DELETE', `${root}/${encodeURIComponent(domain)}`)
   terminal.print(`${domain} no longer leads to this drop. Remove its DNS record too.`)
   terminal.data({ domain, removed: true })

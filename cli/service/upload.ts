@@ -56,7 +56,7 @@ export interface Uploader {
   /** Resumes the unfinished upload of the same files, or starts one. */
   start(): Promise<Started>
   sendMissing(upload: Started, progress: Progress): Promise<void>
-  /** Undefined when it turned out to be live already: the answer to an earlier attempt was lost. */
+  /** Undefined when it turned out to be published already: the answer to an earlier attempt was lost. */
   finish(upload: Started): Promise<Version | undefined>
 }
 
@@ -124,7 +124,7 @@ export function createUploader({ api, configDir, siteId, files, options }: Uploa
         // Anything else leaves the upload open, and with it all that has arrived.
         if (!(error instanceof ApiFailure) || !FINAL_REFUSALS.has(error.status)) throw error
         await rm(memory, { force: true })
-        // Finished by an attempt whose answer was lost, or forgotten: what is live tells.
+        // Finished by an attempt whose answer was lost, or forgotten: what is live, or at the preview, tells.
         if (error.status !== 404 || !(await begin()).unchanged) throw error
         return undefined
       }

@@ -123,6 +123,8 @@ export interface Preview {
   readonly url: string | null
   readonly version_id: string
   readonly version_number: number
+  readonly file_count: number
+  readonly byte_size: number
   readonly live: boolean
   readonly published_at: string
   readonly expires_at: string

@@ -137,6 +137,7 @@ export function composeDrops(ground: Ground): Drops {
       sites,
       versions,
       publishing,
+      previews,
       blobs,
       partialsDir: path.join(config.dataDir, 'uploads'),
     }),

@@ -360,9 +360,12 @@ test('domains: the records to set, the state, and away again', async () => {
     terminal: true,
     respond: (output) => (output.includes('[y/N]') ? Promise.resolve('n\n') : undefined),
   })
-  expect(asked.stdout + asked.stderr).toContain('Nothing was removed.')
+  expect([asked.code, asked.stdout + asked.stderr]).toEqual([1, expect.stringContaining('Nothing was changed.')])
   expect((await dropway(['domains', 'list', '--json'], { cwd: folder })).json()[0]).toMatchObject({ domain })
-  expect((await dropway(['domains', 'remove', domain], { cwd: folder })).code).toBe(0)
+  // Without one, nobody has said that it is meant.
+  expect((await dropway(['domains', 'remove', domain], { cwd: folder })).code).toBe(2)
+  expect((await dropway(['domains', 'list', '--json'], { cwd: folder })).json()[0]).toMatchObject({ domain })
+  expect((await dropway(['domains', 'remove', domain, '--yes'], { cwd: folder })).code).toBe(0)
   expect((await dropway(['domains', 'list', '--json'], { cwd: folder })).json()).toEqual([])
 })
 

@@ -91,6 +91,19 @@ describe('several files in one request', () => {
   })
 })
 
+test('an upload to a preview is compared with what that preview shows', async () => {
+  const files = { 'index.html': fresh('page') }
+  const site = await stack.publish(owner, files)
+  const { token } = owner
+  const root = `/api/v1/sites/${site.id}/uploads`
+  const begin = async () =>
+    (await stack.fetch(root, { token, json: { files: listOf(files), preview: 'draft' } })).json()
+  const first = await begin()
+  expect(first.unchanged).toBe(false)
+  expect((await stack.fetch(`${root}/${first.upload_id}/finish`, { token, method: 'POST' })).status).toBe(201)
+  expect((await begin()).unchanged).toBe(true)
+})
+
 describe('asking before', () => {
   const check = (json: unknown, token = owner.token): Promise<Answer> =>
     stack.fetch('/api/v1/sites/check', { token, json })

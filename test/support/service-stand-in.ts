@@ -36,6 +36,8 @@ export interface ServiceStandIn {
   before: (call: string) => Promise<void>
   /** Of the next batch so many files are kept; then its connection breaks. */
   keepsOfNextBatch: number | undefined
+  /** The token may publish and not delete. */
+  keepsDrops: boolean
   /** A new upload misses what another has brought. */
   forgetsBlobs: boolean
   /** Calls that are not answered. */
@@ -51,6 +53,7 @@ interface Upload {
   readonly siteId: string
   readonly wanted: ReadonlyMap<string, number>
   readonly stored: Set<string>
+  readonly preview?: string | undefined
 }
 
 interface Answer {
@@ -68,6 +71,7 @@ export async function startServiceStandIn(): Promise<ServiceStandIn> {
   const sites = new Map<string, StandInSite>()
   const uploads = new Map<string, Upload>()
   const blobs = new Set<string>()
+  const previews = new Map<string, object>()
   let ids = 0
 
   function add(slug: string, live: boolean): StandInSite {
@@ -85,7 +89,10 @@ export async function startServiceStandIn(): Promise<ServiceStandIn> {
   }
 
   function begin(siteId: string, body: Buffer): Answer {
-    const { files } = JSON.parse(body.toString()) as { files: { path: string; sha256: string; size: number }[] }
+    const { files, preview } = JSON.parse(body.toString()) as {
+      files: { path: string; sha256: string; size: number }[]
+      preview?: string
+    }
     const total = files.reduce((sum, { size }) => sum + size, 0)
     if (total > standIn.uploadCapBytes)
       return { status: 413, body: { error: 'upload_too_large', detail: 'The upload is too large.' } }
@@ -94,19 +101,23 @@ export async function startServiceStandIn(): Promise<ServiceStandIn> {
     uploads.set(id, {
       siteId,
       wanted,
+      preview,
       stored: new Set([...wanted.keys()].filter((hash) => !standIn.forgetsBlobs && blobs.has(hash))),
     })
     const missing = missingOf(uploads.get(id)!)
-    const unchanged = missing.length === 0 && sites.get(siteId)?.live_version_id !== null
+    const isShown = preview === undefined ? sites.get(siteId)?.live_version_id !== null : previews.has(preview)
+    const unchanged = missing.length === 0 && isShown
     return { status: 201, body: { upload_id: id, missing, unchanged, expires_at: '2999-01-01T00:00:00.000Z' } }
   }
 
   function finish(id: string, upload: Upload): Answer {
     const site = sites.get(upload.siteId)!
     uploads.delete(id)
-    site.live_version_id = `ver_${++ids}`
     published.push(site.slug)
-    const version = { version_id: site.live_version_id, version_number: published.length, byte_size: 1, file_count: 1 }
+    const version = { version_id: `ver_${++ids}`, version_number: published.length, byte_size: 1, file_count: 1 }
+    const { preview } = upload
+    if (preview === undefined) site.live_version_id = version.version_id
+    else previews.set(preview, { ...version, name: preview, url: `https://${preview}--${site.slug}.example` })
     return { status: 201, body: version }
   }
 
@@ -153,7 +164,10 @@ export async function startServiceStandIn(): Promise<ServiceStandIn> {
     if (what === 'uploads' && further.length > 0) return ofUpload(method, [id, ...further], body, further[1]!)
     if (what === 'uploads') return begin(id, body)
     if (what === 'upload' || what === 'upload-bundle') return finish('', { ...site, siteId: id } as never)
+    if (method === 'DELETE' && standIn.keepsDrops)
+      return { status: 403, body: { error: 'forbidden', detail: 'This token may only publish.' } }
     if (method === 'DELETE') return (sites.delete(id), { status: 204 })
+    if (what === 'previews') return { status: 200, body: [...previews.values()] }
     return { status: 200, body: what === 'versions' ? [] : shown(site) }
   }
 
@@ -213,6 +227,7 @@ export async function startServiceStandIn(): Promise<ServiceStandIn> {
     },
     before: async () => {},
     keepsOfNextBatch: undefined,
+    keepsDrops: false,
     forgetsBlobs: false,
     add,
     async close() {

@@ -3,7 +3,7 @@ import { clockNotices } from '../../../shared/values/clock-notice.ts'
 import type { SecretFile } from '../../../shared/content/secret-files.ts'
 import { randomSlug } from '../../../shared/values/readable-slug.ts'
 import { fileKindOf, isPageFormat, LANDING_PAGE } from '../../../shared/content/upload-kind.ts'
-import { sitePath } from '../../service/api-client.ts'
+import { sitePath, type ApiClient } from '../../service/api-client.ts'
 import { ApiFailure } from '../../service/api-failure.ts'
 import type { ArchiveContent } from '../../content/archive-content.ts'
 import { findDrop, requireLinked } from '../../content/chosen-drop.ts'
@@ -13,7 +13,7 @@ import { WATCHED_PREVIEW, watchFolder } from './watch.ts'
 import { CliError, exitCodes, usageError } from '../../terminal/failure.ts'
 import { digestStream, type Folder, type LocalFile } from '../../content/folder.ts'
 import { PUBLISH_TIMEOUT_MS } from '../../service/http-client.ts'
-import type { Deployed, GuestLink, Site, Version } from '../../terminal/json-output.ts'
+import type { Deployed, GuestLink, Preview, Site, Version } from '../../terminal/json-output.ts'
 import { fileForm } from '../../service/multipart.ts'
 import { exchangeIdentity } from '../../service/sign-in/workflow.ts'
 import { createProgress } from '../../terminal/progress.ts'
@@ -184,7 +184,7 @@ async function deployFolder(
   return unlessRefused(context, project, chosen, ({ site }) => upload(context, site, folder, options))
 }
 
-/** A refused first deploy leaves nothing behind: the drop that was made for it goes again. One that broke off goes on. */
+/** The drop that was made for a first deploy goes again when that is refused. One that broke off goes on. */
 async function unlessRefused(
   { api, terminal }: Context,
   project: Project,
@@ -196,9 +196,13 @@ async function unlessRefused(
   } catch (error) {
     const isRefused = error instanceof ApiFailure && REFUSALS.has(error.status)
     if (!chosen.isNew || !isRefused) throw error
-    await api.call('DELETE', sitePath(chosen.site.id))
-    if (project.find(chosen.name)?.id === chosen.site.id) await project.forget(chosen.name)
-    terminal.note(`The new drop ${chosen.site.slug} is taken back.`)
+    // A token that may only publish cannot delete: the drop stays without content, and the next deploy goes there.
+    const isGone = await api.call('DELETE', sitePath(chosen.site.id)).then(
+      () => true,
+      () => false,
+    )
+    if (isGone && project.find(chosen.name)?.id === chosen.site.id) await project.forget(chosen.name)
+    terminal.note(`The new drop ${chosen.site.slug} ${isGone ? 'is taken back.' : 'stays, with nothing in it.'}`)
     throw error
   }
 }
@@ -222,7 +226,7 @@ async function upload(context: Context, site: Site, folder: Folder, options: Upl
   try {
     await uploader.sendMissing(started, createProgress(terminal))
     terminal.note(`Sent ${started.missing.length} of ${countOf(files.length, 'file')}`)
-    const version = (await uploader.finish(started)) ?? (await api.listVersions(site.id)).find(({ live }) => live)
+    const version = (await uploader.finish(started)) ?? (await publishedVersion(api, site.id, options.preview))
     return { site, version, link: version?.guest_link }
   } catch (error) {
     if (!(error instanceof CliError) || error.exitCode !== exitCodes.unreachable) throw error
@@ -230,6 +234,18 @@ async function upload(context: Context, site: Site, folder: Folder, options: Upl
   } finally {
     terminal.onInterrupt(undefined)
   }
+}
+
+/** What is live, or at the preview, after a publish whose answer was lost. */
+async function publishedVersion(
+  api: ApiClient,
+  siteId: string,
+  preview: string | undefined,
+): Promise<Version | undefined> {
+  if (preview === undefined) return (await api.listVersions(siteId)).find(({ live }) => live)
+  const previews = await api.call<Preview[]>('GET', `${sitePath(siteId)}/previews`)
+  const shown = previews.find(({ name }) => name === preview)
+  return shown && { ...shown, preview, preview_url: shown.url, url: shown.url ?? undefined }
 }
 
 /** The service keeps what was uploaded; whether a page is still the live one is told by what was remembered here. */

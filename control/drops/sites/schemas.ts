@@ -375,7 +375,11 @@ export const uploadSchema = z
   .object({
     upload_id: uploadId,
     missing,
-    unchanged: described(z.boolean(), 'The live version has exactly these files.', false),
+    unchanged: described(
+      z.boolean(),
+      'The live version, or the preview that is named, has exactly these files.',
+      false,
+    ),
     expires_at: time('Until when it can be finished.'),
   })
   .meta({ id: 'Upload' })

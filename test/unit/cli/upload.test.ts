@@ -137,3 +137,25 @@ test('a publish that takes longer than the edge waits is waited for', async () =
   expect(code, stderr).toBe(0)
   expect(service.published).toHaveLength(1)
 })
+
+test('a preview whose publish is answered late is found at its name', async () => {
+  service.trouble = (call) =>
+    call.endsWith('/finish') && service.published.length === 0
+      ? { kind: 'answer', status: 504, error: 'no_answer', after: true }
+      : undefined
+  const { code, stderr, stdout } = await deploy('--preview', 'draft')
+  expect(code, stderr).toBe(0)
+  expect(stderr).toContain('at the preview draft')
+  expect(stdout.trim()).toMatch(/^https:\/\/draft--/)
+  expect(service.published).toHaveLength(1)
+})
+
+test('what a refused first deploy leaves behind is told, and the refusal stays the reason', async () => {
+  service.trouble = (call) =>
+    call.endsWith('/finish') ? { kind: 'answer', status: 400, error: 'missing_index' } : undefined
+  service.keepsDrops = true
+  const { code, stderr } = await deploy('--slug', 'mine')
+  expect([code, stderr]).toEqual([1, expect.stringContaining('So it was asked for.')])
+  expect(stderr).toContain('The new drop mine stays, with nothing in it.')
+  expect([...service.sites.values()].map(({ slug }) => slug)).toEqual(['mine'])
+})

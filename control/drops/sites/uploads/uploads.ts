@@ -26,6 +26,7 @@ import { createBoundedWork } from '../../../../shared/running/turns.ts'
 import { markdownLanding, requireLandingPage } from '../../publishing/intake/bundle.ts'
 import { receiveContent } from '../../publishing/intake/take-in.ts'
 import { findOwnSlug, lockOrganisation, ownBlobs } from '../queries.ts'
+import type { Previews } from '../kept/previews.ts'
 import { createArrivals } from './arrivals.ts'
 import { requireFewUnderWay, UPLOAD_LIFETIME_MS } from './under-way.ts'
 import { requireAccess } from '../settings/sharing-changes.ts'
@@ -58,7 +59,8 @@ interface UploadsDependencies {
   clock: Clock
   sites: Pick<Sites, 'requireOwn' | 'add'>
   versions: Pick<Versions, 'publish' | 'requirePublishable' | 'requireRoom' | 'liveManifest' | 'liveManifestHash'>
-  publishing: Pick<Publishing, 'receive' | 'checkPath'>
+  publishing: Pick<Publishing, 'receive' | 'checkPath' | 'readManifest'>
+  previews: Pick<Previews, 'named'>
   blobs: BlobStore
   /** Where partial blobs wait; one folder per upload. */
   partialsDir: string
@@ -132,6 +134,7 @@ function createUploadStart({
   sites,
   versions,
   publishing,
+  previews,
 }: UploadsDependencies): Pick<Uploads, 'start' | 'check' | 'requireWelcome'> {
   function requireUploadable(files: StartUpload['files'], plan: PlanName): void {
     const { uploadBytes: capBytes, filesPerVersion } = plans[plan]
@@ -158,6 +161,11 @@ function createUploadStart({
       throw given
     }).catch((error: unknown) => error)
     if (refusal !== given) throw refusal
+  }
+
+  async function shownAt(siteId: string, preview: string): Promise<Uploaded> {
+    const named = await previews.named(siteId, preview)
+    return uploadedHashes(named && (await publishing.readManifest(named.manifest_hash)))
   }
 
   return {
@@ -207,7 +215,10 @@ function createUploadStart({
       return {
         upload_id: id,
         missing,
-        unchanged: isSameContent(live, wanted.files),
+        unchanged: isSameContent(
+          wanted.preview === undefined ? live : await shownAt(siteId, wanted.preview),
+          wanted.files,
+        ),
         expires_at: expiresAt.toISOString(),
       }
     },
