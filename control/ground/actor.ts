@@ -139,9 +139,19 @@ export function may(role: Role, permission: Permission): boolean {
   return PERMISSIONS[permission].includes(role)
 }
 
+/** Has shown a second factor within the last ten minutes, or is of an account that has none. */
+export function isProved({ via }: Pick<Actor, 'via'>): boolean {
+  return via.kind !== 'session' || !via.needsProof
+}
+
 /** What cannot be undone asks for the second factor again, where the account has one: an open browser is not enough. */
 export function requireProved(actor: Pick<Actor, 'via'>): void {
-  if (actor.via.kind === 'session' && actor.via.needsProof) throw errors.stepUpRequired()
+  if (!isProved(actor)) throw errors.stepUpRequired()
+}
+
+/** A credential that reaches furthest asks for it too: a session that was left open must not become one that lasts. */
+export function requireProvedToGive(actor: Pick<Actor, 'via'>, { scope }: Pick<Reach, 'scope'>): void {
+  if (scope === 'everything' || scope === 'manage') requireProved(actor)
 }
 
 export function requirePermission(role: Role, permission: Permission): void {

@@ -16,6 +16,7 @@ import {
   signedInPerson,
   type Person,
 } from '../support/oauth-client.ts'
+import { enrolGenerator } from '../support/second-factor.ts'
 import { sharedStack, type Stack } from '../support/stack.ts'
 
 let stack: Stack
@@ -118,6 +119,35 @@ describe('consent', () => {
       new URLSearchParams({ ...fields, redirect_uri: 'https://evil.example/', decision: 'allow' }),
     )
     expect([changed.status, changed.header('location')]).toEqual([400, undefined])
+  })
+})
+
+describe('a person with a second factor', () => {
+  let careful: Person
+  let recoveryCodes: string[]
+  beforeAll(async () => {
+    careful = await signedInPerson(stack)
+    recoveryCodes = await enrolGenerator(careful.browser)
+  })
+
+  /** Where the answer leads: the proof, which leads on to `next`. */
+  async function prove(location: string | undefined, next: RegExp): Promise<string> {
+    expect(location).toMatch(/^\/account\/prove\?next=/)
+    const proved = await careful.browser.send(location!, { code: recoveryCodes.pop()! }, '/account/prove')
+    expect(proved.header('location')).toMatch(next)
+    return proved.header('location')!
+  }
+
+  test('shows it before an app gets everything, and the question goes on after that', async () => {
+    const attempt = await newAttempt(stack)
+    const page = await careful.browser.open(consentAddress(attempt))
+    const answer = (decision: string, fields: Record<string, string>) =>
+      careful.browser.post('/oauth/authorize', new URLSearchParams({ ...fields, decision }))
+    const first = await answer('allow', formFields(page.text(), '/oauth/authorize'))
+    const back = await prove(first.header('location'), /^\/oauth\/authorize\?/)
+    const again = await careful.browser.open(back)
+    const allowed = await answer('allow', formFields(again.text(), '/oauth/authorize'))
+    expect(new URL(allowed.header('location')!).searchParams.get('code')).toBeTruthy()
   })
 })
 

@@ -14,6 +14,7 @@ import {
   webFetch,
   type Person,
 } from '../support/oauth-client.ts'
+import { enrolGenerator } from '../support/second-factor.ts'
 import { sharedStack, type Stack } from '../support/stack.ts'
 
 let stack: Stack
@@ -236,4 +237,19 @@ describe('the person', () => {
     expect((await browser.post('/device', body)).status).toBe(403)
     expect(refusal(await poll(started))).toBe('400 authorization_pending')
   })
+})
+
+test('a person with a second factor shows it before a device gets everything, and types no code twice', async () => {
+  const careful = await signedInPerson(stack)
+  const [recoveryCode] = await enrolGenerator(careful.browser)
+  const started = await start()
+  const refused = await decide(careful, started.user_code, 'allow')
+  const proof = refused.header('location')!
+  expect(proof).toMatch(/^\/account\/prove\?next=/)
+  expect(refusal(await poll(started))).toBe('400 authorization_pending')
+  const proved = await careful.browser.send(proof, { code: recoveryCode! }, '/account/prove')
+  const back = proved.header('location')!
+  expect(back).toBe(`/device?user_code=${started.user_code}`)
+  expect((await careful.browser.open(back)).text()).toContain(`value="${started.user_code}"`)
+  expect((await decide(careful, started.user_code, 'allow')).text()).toContain('Your device is signed in')
 })

@@ -219,6 +219,26 @@ describe('copies', () => {
   })
 })
 
+test.each([
+  ['mcp', 'step_up_required'],
+  ['cli', 'step_up_required'],
+  ['manage', 'step_up_required'],
+  ['mcp manage', 'step_up_required'],
+  ['publish', 'accepted'],
+  ['mcp read', 'accepted'],
+])('a session that was left open and gives away %s: %s', async (scope, expected) => {
+  const leftOpen: Actor = { ...actor, via: { kind: 'session', sessionId: 'ses_open', needsProof: true } }
+  const redirect = { redirect_uris: [REDIRECT], grant_types: ['authorization_code', DEVICE_GRANT] }
+  const { client_id } = await oauth.register(redirect, IP)
+  const query = { response_type: 'code', client_id, scope, code_challenge: 'c'.repeat(43) }
+  const checked = await oauth.checkRequest(new URLSearchParams({ ...query, code_challenge_method: 'S256' }), IP)
+  if (!('request' in checked)) throw new Error('refused')
+  expect(await refusal(oauth.allow(leftOpen, checked.request))).toBe(expected)
+  const { user_code } = await oauth.device.authorize(new URLSearchParams({ client_id, scope }), IP)
+  expect(await refusal(oauth.device.decide(leftOpen, user_code, 'allow'))).toBe(expected)
+  expect(await refusal(oauth.device.decide(leftOpen, user_code, 'deny'))).toBe('accepted')
+})
+
 describe('a device', () => {
   async function newDevice() {
     const { client_id } = await oauth.register({ grant_types: [DEVICE_GRANT] }, IP)

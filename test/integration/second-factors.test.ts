@@ -1,9 +1,19 @@
 /** Codes of a generator, recovery codes, step-up and recovery, by a clock that the test moves. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { codeAt, codeStepAt } from '../../control/people/factors/totp.ts'
+import { SESSION_COOKIE } from '../../control/people/access/sessions.ts'
+import { organisationRoutes } from '../../control/people/organisations/routes.ts'
 import type { Actor } from '../../control/ground/actor.ts'
 import { ApiError } from '../../shared/contracts/errors.ts'
-import { createAccountsFixture, PASSWORD, VISIT, type AccountsFixture } from '../support/accounts.ts'
+import {
+  callRoute,
+  createAccountsFixture,
+  PASSWORD,
+  secretOf,
+  VISIT,
+  type AccountsFixture,
+} from '../support/accounts.ts'
+import { fromBase32 } from '../support/second-factor.ts'
 
 const STEP_MS = 30_000
 const MINUTE_MS = 60_000
@@ -14,19 +24,6 @@ beforeAll(async () => {
   fixture = await createAccountsFixture()
 })
 afterAll(() => fixture.close())
-
-/** RFC 4648 §6. */
-function fromBase32(text: string): Buffer {
-  const bits = [...text].map((letter) =>
-    'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'),
-  )
-  return Buffer.from(
-    bits
-      .join('')
-      .match(/.{8}/g)!
-      .map((byte) => parseInt(byte, 2)),
-  )
-}
 
 interface Enrolled {
   readonly actor: Actor
@@ -161,10 +158,11 @@ describe('step-up', () => {
     expect(await manage(fresh)).toBe('done')
   })
 
-  test('transfers and the removal of members ask for it', async () => {
+  test('transfers, the removal of members and of a whole organisation ask for it', async () => {
     const person = await enrol()
     const session = await fixture.refreshed(person.actor)
     const { id } = await fixture.organisations.create(session, 'Team')
+    expect(await codeOf(fixture.organisations.remove(session, id))).toBe('step_up_required')
     expect(await codeOf(fixture.organisations.transfer(session, id, 'usr_other'))).toBe('step_up_required')
     expect(await codeOf(fixture.organisations.removeMember(session, id, 'usr_other'))).not.toBe('done')
   })
@@ -264,6 +262,64 @@ test('an organisation that asks for it is closed to members without, and open ag
   expect(await fixture.access.tokenActor(issued.token, '::1')).toBeDefined()
 })
 
+describe('every route that names an organisation which asks for a second factor', () => {
+  /** What each takes besides the organisation; the routes are counted against it. */
+  const bodies: Record<string, object | undefined> = {
+    'PATCH /api/v1/organisations/:id': { name: 'Renamed' },
+    'DELETE /api/v1/organisations/:id': undefined,
+    'POST /api/v1/organisations/:id/switch': undefined,
+    'POST /api/v1/organisations/:id/transfer': { user_id: 'usr_other' },
+    'GET /api/v1/organisations/:id/members': undefined,
+    'PATCH /api/v1/organisations/:id/members/:user_id': { role: 'admin' },
+    'DELETE /api/v1/organisations/:id/members/:user_id': undefined,
+    'GET /api/v1/organisations/:id/invitations': undefined,
+    'POST /api/v1/organisations/:id/invitations': { email: 'guest@example.com' },
+    'DELETE /api/v1/organisations/:id/invitations/:invitation_id': undefined,
+  }
+  const SWITCH = 'POST /api/v1/organisations/:id/switch'
+
+  test('is closed to its owner without one, by session and by token, and switching says why', async () => {
+    const { organisations, apiRoute } = fixture
+    const routes = organisationRoutes({ apiRoute, organisations })
+    const named = routes.map(({ method, path }) => `${method} ${path}`).filter((name) => name.includes('/:id'))
+    expect(named.toSorted()).toEqual(Object.keys(bodies).toSorted())
+
+    const owner = await fixture.newAccount()
+    const { id } = await organisations.create(owner, 'Careful')
+    const { token } = await fixture.tokens.create(owner, { name: 'of the personal organisation' })
+    await fixture.sql`update organisations set requires_second_factor = true where id = ${id}`
+    const signedIn = await fixture.accounts.signIn({ email: owner.email, password: PASSWORD }, VISIT)
+    const credentials = {
+      session: { cookies: { [SESSION_COOKIE]: secretOf(signedIn) }, headers: { 'sec-fetch-site': 'same-origin' } },
+      token: { headers: { authorization: `Bearer ${token}` } },
+    }
+    const params = { id, user_id: 'usr_other', invitation_id: 'inv_other' }
+    for (const [kind, credential] of Object.entries(credentials))
+      for (const name of named) {
+        const [method = '', pattern = ''] = name.split(' ')
+        const { status } = await callRoute(routes, method, pattern, { ...credential, params, body: bodies[name] })
+        expect([kind, name, status]).toEqual([kind, name, name === SWITCH ? 403 : 404])
+      }
+
+    // The same token finds all of it once its person has a factor.
+    const { secret } = await fixture.factors.begin(owner)
+    await fixture.factors.confirm(owner, codeAt(fromBase32(secret), codeStepAt(fixture.clock.now())))
+    const members = 'GET /api/v1/organisations/:id/members'.split(' ')
+    expect((await callRoute(routes, members[0]!, members[1]!, { ...credentials.token, params })).status).toBe(200)
+  })
+
+  test('an invitation to it is accepted without one', async () => {
+    const { organisations } = fixture
+    const [owner, guest] = [await fixture.newAccount(), await fixture.newAccount()]
+    const { id } = await organisations.create(owner, 'Careful')
+    await organisations.invite(owner, id, { email: guest.email, role: 'member' })
+    await fixture.sql`update organisations set requires_second_factor = true where id = ${id}`
+    const { token } = (await fixture.mailsTo(guest.email)).at(-1)!
+    expect(await organisations.accept(guest, token)).toMatchObject({ id, role: 'member' })
+    expect(await codeOf(organisations.listMembers(guest, id))).toBe('not_found')
+  })
+})
+
 test('a browser that the account has not seen is told of, the same one again is not', async () => {
   const actor = await fixture.newAccount()
   const from = (userAgent: string) =>
@@ -319,6 +375,35 @@ describe('a passkey is a second factor too', () => {
     expect(await needsProof(actor)).toBe(false)
     fixture.advance(10 * MINUTE_MS)
     expect(await needsProof(actor)).toBe(true)
+  })
+
+  test('a session that has to show it enrols no generator of its own, and sees none that was begun', async () => {
+    const actor = await fixture.newAccount()
+    // Begun while there was no passkey, by whoever holds this session.
+    const { secret } = await fixture.factors.begin(actor)
+    const code = () => codeAt(fromBase32(secret), codeStepAt(fixture.clock.now()))
+    await addPasskey(actor)
+    fixture.advance(10 * MINUTE_MS)
+    const leftOpen = await fixture.refreshed(actor)
+    expect(await fixture.factors.begun(leftOpen)).toBeUndefined()
+    expect(await codeOf(fixture.factors.confirm(leftOpen, code()))).toBe('step_up_required')
+    expect(await codeOf(fixture.factors.begin(leftOpen))).toBe('step_up_required')
+    expect(await codeOf(fixture.factors.prove(leftOpen, code()))).toBe('wrong_code')
+    await show(leftOpen)
+    const proved = await fixture.refreshed(leftOpen)
+    expect(await fixture.factors.begun(proved)).toMatchObject({ secret })
+    expect(await codeOf(fixture.factors.confirm(proved, code()))).toBe('done')
+  })
+
+  test('the password alone enrols no generator where an organisation asks for the passkey', async () => {
+    const member = await fixture.newAccount()
+    const { id } = await fixture.organisations.create(member, 'Careful')
+    await addPasskey(member)
+    await fixture.sql`update organisations set requires_second_factor = true where id = ${id}`
+    const withPassword = await fixture.actorOf(
+      await fixture.accounts.signIn({ email: member.email, password: PASSWORD }, VISIT),
+    )
+    expect(await codeOf(fixture.factors.begin(withPassword))).toBe('step_up_required')
   })
 
   test('an organisation that asks for one opens to sessions that have shown it, and to tokens', async () => {

@@ -7,6 +7,7 @@ import { loadAssets } from './frame/assets.ts'
 import { createHandlers, problemText } from './frame/handlers.ts'
 import type { ConsentPages } from '../oauth/consent.ts'
 import { createLayout, SIGNED_OUT } from './frame/layout.ts'
+import { proveFirst } from './frame/returned-forms.ts'
 import { accountRoutes } from './account/account-pages.ts'
 import { authRoutes } from './sign-in/sign-in-pages.ts'
 import { deviceRoutes } from './sign-in/device-pages.ts'
@@ -97,6 +98,7 @@ export function createDashboard(services: DashboardServices): Dashboard {
     async verifyFirst(request, email) {
       return showVerifyFirst(handlers, await handlers.read(request), email)
     },
+    proveFirst,
   }
 }
 

@@ -1,5 +1,5 @@
 /** The authorization endpoint: a person, signed in, says yes or no. Works without JavaScript. */
-import { errors } from '../../../shared/contracts/errors.ts'
+import { ApiError, errors } from '../../../shared/contracts/errors.ts'
 import type { Access } from '../../people/access/access.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { Csrf } from '../../people/access/csrf.ts'
@@ -40,6 +40,7 @@ export function authorizeRoutes({
   consent,
   unknownProgram,
   verifyFirst,
+  proveFirst,
   organisations,
 }: AuthorizeDependencies): Route[] {
   /** Checks the parameters; errors go back to a client that is known, and are shown here otherwise. */
@@ -105,7 +106,15 @@ export function authorizeRoutes({
       return seeOther(`${paths.authorize}?${parameters}`)
     const outcome = await checked(parameters, actor, request)
     if ('reply' in outcome) return outcome.reply
-    if (form.get('decision') === 'allow') return seeOther(await oauth.allow(actor, outcome.request))
+    if (form.get('decision') === 'allow')
+      return oauth.allow(actor, outcome.request).then(
+        (location) => seeOther(location),
+        (error: unknown) => {
+          if (error instanceof ApiError && error.code === 'step_up_required')
+            return proveFirst(`${paths.authorize}?${parameters}`)
+          throw error
+        },
+      )
     const { redirectUri, state } = outcome.request
     return seeOther(
       oauth.redirect(redirectUri, { error: 'access_denied', error_description: 'The person said no.', state }),

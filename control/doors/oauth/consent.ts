@@ -26,4 +26,6 @@ export interface ConsentPages {
   unknownProgram(request: Request, told: { readonly words: string; readonly returnTo: string }): Promise<Reply>
   /** In front of a decision that needs a verified address: leads on to it by itself. */
   verifyFirst(request: Request, email: string): Promise<Reply>
+  /** In front of a decision that asks for the second factor: leads to the proof, and from there to `page`. */
+  proveFirst(page: string): Reply
 }

@@ -75,7 +75,7 @@ export interface OAuth {
     actor: Pick<Actor, 'userId'> | undefined,
     client: { clientId: string; redirectUri: string },
   ): Promise<boolean>
-  /** The person said yes. Returns where to send the browser. */
+  /** The person said yes. Returns where to send the browser. 403 `step_up_required` as `Tokens.grant` says. */
   allow(actor: Actor, request: AuthorizationRequest): Promise<string>
   /** Adds the answer, and who gives it (RFC 9207), to the client's address. */
   redirect(redirectUri: string, answer: Record<string, string | undefined>): string

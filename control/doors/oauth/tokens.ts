@@ -9,13 +9,13 @@ import { DAY_MS, HOUR_MS, SECOND_MS, type Clock } from '../../../shared/running/
 import { newId } from '../../../shared/contracts/ids.ts'
 import { hashSecret, randomSecret, type Secrets } from '../../../shared/secrets/secrets.ts'
 import { OAUTH_TOKEN_PREFIX } from '../../people/access/access.ts'
-import type { Actor } from '../../ground/actor.ts'
+import { reachOf, requireProvedToGive, type Actor } from '../../ground/actor.ts'
 import type { AccountHooks } from '../../people/accounts/contract.ts'
 import { recordAudit } from '../../people/audit/audit.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
 import type { RoutingTransaction } from '../../ground/routing/changes.ts'
 import * as queries from './queries.ts'
-import { isVerified, OAuthError, requireSameResource, requireSubset } from './rules.ts'
+import { accessScopesOf, isVerified, OAuthError, requireSameResource, requireSubset } from './rules.ts'
 
 const ACCESS_LIFETIME_MS = HOUR_MS
 const REFRESH_LIFETIME_MS = 60 * DAY_MS
@@ -42,7 +42,10 @@ interface Allowed {
 }
 
 export interface Tokens {
-  /** The person said yes, which is a sign-in: a grant without tokens yet, in the caller's transaction. */
+  /**
+   * The person said yes, which is a sign-in: a grant without tokens yet, in the caller's transaction. What reaches as far as
+   * `manage` asks for the second factor (403 `step_up_required`).
+   */
   grant(tx: RoutingTransaction, actor: Actor, allowed: Allowed): Promise<queries.GrantRow>
   /** Access and refresh token that follow on `presented`: a code, a device code or a refresh token. */
   issue(tx: Sql, grant: queries.GrantRow, presented: string): Promise<TokenReply>
@@ -123,6 +126,7 @@ export function createTokens({
     end,
 
     async grant(tx, actor, allowed) {
+      requireProvedToGive(actor, reachOf(accessScopesOf(allowed.scopes)))
       const grant = newGrant(actor, allowed, clock.now())
       await queries.insertGrant(tx, grant)
       await hooks.onSignIn(tx, actor.userId, now())

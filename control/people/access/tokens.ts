@@ -4,7 +4,7 @@ import { errors } from '../../../shared/contracts/errors.ts'
 import { newId } from '../../../shared/contracts/ids.ts'
 import { MAX_NAME_CHARS } from '../../../shared/contracts/limits.ts'
 import { hashSecret, randomSecret } from '../../../shared/secrets/secrets.ts'
-import { requireProved, type Actor, type Scope } from '../../ground/actor.ts'
+import { reachOf, requireProvedToGive, type Actor, type Scope } from '../../ground/actor.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
 import { recordAudit, type AuditActor } from '../audit/audit.ts'
@@ -106,8 +106,7 @@ export function createTokens({ sql, clock, baseUrl, enqueueMail }: TokensDepende
 
     async create(actor, wish) {
       if (actor.via.kind !== 'session') throw errors.forbidden('Tokens are created in the dashboard, not with a token.')
-      // What reaches furthest asks for the second factor again: a session that was left open must not become a token.
-      if (wish.scopes === undefined || wish.scopes.includes('manage')) requireProved(actor)
+      requireProvedToGive(actor, reachOf(wish.scopes ?? null))
       return issue(actor, actor, wish)
     },
 

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { DAY_MS, MINUTE_MS, type Clock } from '../../../shared/running/clock.ts'
 import { errors } from '../../../shared/contracts/errors.ts'
 import { hashSecret, randomSecret, type Secrets } from '../../../shared/secrets/secrets.ts'
-import { requireProved, type Actor } from '../../ground/actor.ts'
+import { isProved, requireProved, type Actor } from '../../ground/actor.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
 import { createThrottle, type Allowance } from '../../ground/http/limits/throttle.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
@@ -51,9 +51,12 @@ export interface Factors {
   stateOf(userId: string): Promise<FactorState>
   /** Does signing in with the password ask for a code too? */
   isEnrolled(sql: Sql, userId: string): Promise<boolean>
-  /** A secret that counts once a code of it was given. 409 when there is a generator already. */
+  /**
+   * A secret that counts once a code of it was given. 409 when there is a generator already. An account with passkeys asks
+   * for one of them, here and when it is confirmed: a session that was left open must not prove itself by its own factor.
+   */
   begin(actor: Actor): Promise<NewGenerator>
-  /** What was begun and not confirmed yet. */
+  /** What was begun and not confirmed yet; undefined for a session that has to prove itself first. */
   begun(actor: Actor): Promise<NewGenerator | undefined>
   /** The recovery codes, shown this once. */
   confirm(actor: Actor, code: string): Promise<readonly string[]>
@@ -174,6 +177,7 @@ function createEnrolment(
   return {
     async begin(actor) {
       requireSession(actor)
+      requireProved(actor)
       const secret = randomBytes(SECRET_BYTES)
       const sealedSecret = secrets.seal(secret, sealingContext(actor.userId))
       if (!(await queries.putGenerator(sql, { userId: actor.userId, sealedSecret, now: now() })))
@@ -182,6 +186,7 @@ function createEnrolment(
     },
 
     async begun(actor) {
+      if (!isProved(actor)) return undefined
       const generator = await transaction(sql, (tx) => queries.lockGenerator(tx, actor.userId))
       if (!generator || generator.confirmedAt) return undefined
       return shown(openSecret(deps, actor.userId, generator.sealedSecret), actor)
@@ -190,6 +195,7 @@ function createEnrolment(
     confirm: (actor, code) =>
       transaction(sql, async (tx) => {
         requireSession(actor)
+        requireProved(actor)
         const generator = await queries.lockGenerator(tx, actor.userId)
         if (!generator || generator.confirmedAt)
           throw errors.conflict('already_enrolled', 'There is nothing to confirm. Begin again.')

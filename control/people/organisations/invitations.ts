@@ -12,6 +12,7 @@ import type { OrganisationsDependencies } from './dependencies.ts'
 import { changeAsMember, requireMembership } from './membership.ts'
 import {
   countMembers,
+  findMembership,
   findOpenInvitation,
   insertInvitation,
   insertMembership,
@@ -136,7 +137,9 @@ export function createInvitations({
           subject: actor.email,
           detail: { role: invitation.role },
         })
-        return requireMembership(tx, actor, invitation.orgId)
+        const joined = await findMembership(tx, invitation.orgId, actor.userId)
+        if (!joined) throw errors.notFound('organisation')
+        return joined
       }),
   }
 }

@@ -2,10 +2,11 @@
 import { errors } from '../../../shared/contracts/errors.ts'
 import { requirePermission, type Actor, type Permission } from '../../ground/actor.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
+import { hasSecondFactor, showsSecondFactor } from '../access/second-factor.ts'
 import { findMembership, lockMembers, type MembershipRow } from './queries.ts'
 import { mayReach } from './rules.ts'
 
-/** An organisation that the caller does not belong to answers like a missing one. */
+/** An organisation that the caller does not belong to answers like a missing one, and so does one that is closed to them. */
 export async function requireMembership(
   sql: Sql,
   actor: Actor,
@@ -13,9 +14,19 @@ export async function requireMembership(
   permission?: Permission,
 ): Promise<MembershipRow> {
   const found = await findMembership(sql, orgId, actor.userId)
-  if (!found || !mayReach(actor, orgId)) throw errors.notFound('organisation')
+  if (!found || !mayReach(actor, orgId) || (await isClosedTo(sql, actor, found))) throw errors.notFound('organisation')
   if (permission) requirePermission(found.role, permission)
   return found
+}
+
+/** An organisation that asks for a second factor is to a caller without one as if they had left it. */
+async function isClosedTo(
+  sql: Sql,
+  { userId, via }: Actor,
+  { requiresSecondFactor }: Pick<MembershipRow, 'requiresSecondFactor'>,
+): Promise<boolean> {
+  if (!requiresSecondFactor) return false
+  return !(via.kind === 'session' ? await showsSecondFactor(sql, via.sessionId) : await hasSecondFactor(sql, userId))
 }
 
 /** One change of an organisation at a time, judged by the roles as they are then. */

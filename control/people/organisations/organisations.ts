@@ -16,6 +16,7 @@ import { createInvitations, type Invitations } from './invitations.ts'
 import { createMembers, type Members } from './members.ts'
 import { changeAsMember, lockAsMember, requireMembership } from './membership.ts'
 import {
+  findMembership,
   insertOrganisation,
   listMemberships,
   listOwned,
@@ -132,6 +133,7 @@ export function createOrganisations(deps: OrganisationsDependencies): Organisati
     async remove(actor, orgId) {
       const { changes } = await changeRoutes(sql, async (tx) => {
         const own = await lockAsMember(tx, actor, orgId, 'delete')
+        requireProved(actor)
         if (own.personal)
           throw errors.conflict(
             'personal_organisation',
@@ -154,7 +156,9 @@ export function createOrganisations(deps: OrganisationsDependencies): Organisati
     async switchTo(actor, orgId) {
       if (actor.via.kind !== 'session')
         throw errors.forbidden('A token belongs to one organisation. Only a dashboard session can switch.')
-      const target = await requireMembership(sql, actor, orgId)
+      const target = await findMembership(sql, orgId, actor.userId)
+      if (!target) throw errors.notFound('organisation')
+      // The one door that says why it is closed.
       if (target.requiresSecondFactor)
         await requireFactor(sql, actor, `${target.name} asks its members for a second factor. Turn yours on`)
       await setSessionOrganisation(sql, actor.via.sessionId, orgId)

@@ -9,6 +9,7 @@ import {
   type Reach,
   requirePreview,
   requireProved,
+  requireProvedToGive,
 } from '../../../control/ground/actor.ts'
 
 const NEEDS: readonly CredentialNeed[] = ['nothing', 'read', 'publish', 'manage', 'read-people', 'people', 'session']
@@ -59,6 +60,18 @@ test.each([
   const attempt = (): void => requireProved({ via })
   if (isAllowed) expect(attempt).not.toThrow()
   else expect(attempt).toThrow(/Prove that it is you/)
+})
+
+test.each<[Reach['scope'], boolean]>([
+  ['everything', false],
+  ['manage', false],
+  ['publish', true],
+  ['read', true],
+])('a session that has to prove itself gives away a credential for %s: %s', (scope, isAllowed) => {
+  const attempt = (): void => requireProvedToGive({ via: { ...session, needsProof: true } }, { scope })
+  if (isAllowed) expect(attempt).not.toThrow()
+  else expect(attempt).toThrow(/Prove that it is you/)
+  expect(() => requireProvedToGive({ via: session }, { scope })).not.toThrow()
 })
 
 test('a credential reaches the drops that it names, or all', () => {

@@ -51,11 +51,15 @@ export type Show = (
 export const SIGN_IN_PAGE = '/signin'
 const WELCOME_BACK = 'You are signed in again. This is what you had entered: look it over and send it.'
 
-/** The person proves who they are and comes back to the page where the form stands. */
-function proveFirst({ request }: PageRequest, form: FormOptions, sent: URLSearchParams): Reply {
-  const kept = new URLSearchParams([...sent].filter(([name]) => form.keeps?.includes(name)))
-  const page = `${fillPath(form.on, request.params)}${kept.size > 0 ? `?${kept}` : ''}`
+/** The person proves who they are and comes back to `page`. */
+export function proveFirst(page: string): Reply {
   return seeOther(`/account/prove?next=${encodeURIComponent(page)}`)
+}
+
+/** The page where the form stands, with what it takes from its query. */
+function pageOf({ request }: PageRequest, form: FormOptions, sent: URLSearchParams): string {
+  const kept = new URLSearchParams([...sent].filter(([name]) => form.keeps?.includes(name)))
+  return `${fillPath(form.on, request.params)}${kept.size > 0 ? `?${kept}` : ''}`
 }
 
 /** `pages` and `forms` by their path: routes add themselves while they are made, before the first request. */
@@ -111,7 +115,7 @@ export function createReturnedForms(
       return await reply(asked.viewer, await act())
     } catch (error) {
       if (!(error instanceof ApiError) || error.status >= 500) throw error
-      if (error.code === 'step_up_required' && !isFragment(asked.request)) return proveFirst(asked, form, sent)
+      if (error.code === 'step_up_required' && !isFragment(asked.request)) return proveFirst(pageOf(asked, form, sent))
       if (isFragment(asked.request)) return json(error.status, error.toBody(), error.headers)
       return comeBack(asked, form, sent, error)
     }

@@ -53,7 +53,7 @@ export function deviceRoutes({ oauth, organisations }: DashboardServices, handle
           })
         : showVerifyFirst(handlers, asked, asked.actor.email),
     ),
-    handlers.accountForm(DEVICE_PAGE, { on: DEVICE_PAGE, verified: true }, (asked) => {
+    handlers.accountForm(DEVICE_PAGE, { on: DEVICE_PAGE, keeps: ['user_code'], verified: true }, (asked) => {
       const typed = asked.form.get('user_code') ?? ''
       return asked.form.has('decision') ? decide(asked, typed) : ask(asked, typed)
     }),
