@@ -196,6 +196,19 @@ test('a key that was allowed once has to be allowed again', async () => {
   expect(await served(slug, ['notes.txt'])).toEqual([])
 })
 
+test('more secrets than a report names are kept back all the same, also what a former version had of them', async () => {
+  const { id, slug } = await newSite()
+  const secrets = Array.from({ length: 120 }, (_, at): [string, string] => [`${at}/.env`, `KEY=${at}`])
+  const files = { 'index.html': '<h1>Hello</h1>', ...Object.fromEntries(secrets) }
+  const allowed = bundleForm(files)
+  allowed.append('allow_secrets', 'true')
+  expect((await api.uploadBundle(id, allowed)).status).toBe(201)
+  const paths = secrets.map(([path]) => path).slice(90)
+  expect(await served(slug, paths)).toEqual(paths)
+  expect(blockedIn((await api.uploadBundle(id, bundleForm(files))).json())).toHaveLength(100)
+  expect(await served(slug, paths)).toEqual([])
+})
+
 describe('the API', () => {
   test('publishes the rest, and the report says what was kept back', async () => {
     const { id, slug } = await newSite()

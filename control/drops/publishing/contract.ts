@@ -21,7 +21,7 @@ export interface Warning {
   readonly count: number
 }
 
-/** A file that was not published because it looks like a secret. */
+/** A file that was not published because it looks like a secret; a report names as many as a person reads. */
 export interface BlockedFile {
   readonly path: string
   /** Follows "looks like": `a private key`. */
@@ -49,6 +49,8 @@ export interface PreparedVersion {
   /** Every hash that the version needs: files, variants, sources, the manifest itself. */
   readonly blobs: readonly string[]
   readonly report: PublishReport
+  /** The path of every file that was not published because it looks like a secret. */
+  readonly withheld: readonly string[]
   /** The landing page as served (for the phishing heuristic). */
   readonly landingHash: string
   readonly compression: Compression

@@ -16,6 +16,14 @@ test('a certificate is no key, and is published without a word', () => {
   expect(sifted.allowed).toEqual([])
 })
 
+test('every file that is kept back is known, and a hundred of them are told', () => {
+  const secrets = Array.from({ length: 120 }, (_, at) => ({ path: `${at}.pem`, hash: `${at}`, size: 1 }))
+  const sifted = siftSecrets([...secrets, ...files], ({ path }) => (path.endsWith('.pem') ? 'key' : 'none'), 'withhold')
+  expect(sifted.files.map(({ path }) => path)).toEqual(['index.html'])
+  expect(sifted.withheld).toHaveLength(122)
+  expect(sifted.blocked).toHaveLength(100)
+})
+
 test('what a publisher insisted on is published and told', () => {
   const sifted = siftSecrets(files, keyOf, 'allow')
   expect(sifted.files).toBe(files)

@@ -140,7 +140,7 @@ export async function prepareVersion(
     ({ path }) => readingOf.get(path)?.key,
     secrets,
   )
-  const { files: read, blocked, allowed } = sifted
+  const { files: read, blocked, withheld, allowed } = sifted
   await pause()
   const factsOf = joinFacts(known, analyses)
   const left = planFirstScreen(read, factsOf, requests, (path) => readingOf.get(path)?.links)
@@ -169,6 +169,7 @@ export async function prepareVersion(
       ...(await reportOn(workers, { ...reportInput(files, readingOf, rules), secrets: allowed, unserved })),
       blocked,
     },
+    withheld,
     landingHash: landing.hash,
     compression: compressionOf(manifest),
   }

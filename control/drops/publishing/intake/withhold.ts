@@ -11,14 +11,19 @@ import { storable } from '../html/text.ts'
 import type { StoredFile } from '../manifest/manifest-builder.ts'
 
 /** As many as a person reads. */
-const MAX_BLOCKED = 100
+const MAX_BLOCKED_TOLD = 100
 
 export interface Sifted<File> {
   readonly files: readonly File[]
+  /** What is told of those that are not published. */
   readonly blocked: readonly SecretFile[]
+  /** The paths of all of them. */
+  readonly withheld: readonly string[]
   /** What looks like a secret and is public, because the publisher said so. */
   readonly allowed: readonly SecretFile[]
 }
+
+const NONE = { blocked: [], withheld: [] }
 
 /** Whether a name says enough: such a file need not be read. */
 export function isSecretByName({ path, size }: StoredFile): boolean {
@@ -32,20 +37,20 @@ export function siftSecrets<File extends StoredFile>(
   secrets: SecretsPolicy,
 ): Sifted<File> {
   const candidateOf = (file: File) => ({ path: file.path, size: file.size, key: keyOf(file) })
-  if (secrets === 'allow') return { files, blocked: [], allowed: told(secretFiles(files.map(candidateOf))) }
+  if (secrets === 'allow') return { files, ...NONE, allowed: told(secretFiles(files.map(candidateOf))) }
   const found = new Map<File, string>()
   for (const file of files) {
     const what = secretIn(candidateOf(file))
     if (what !== undefined) found.set(file, what)
   }
-  if (found.size === 0) return { files, blocked: [], allowed: [] }
+  if (found.size === 0) return { files, ...NONE, allowed: [] }
   // What was made of a document goes by the name of that.
   const paths = new Map(Array.from(found, ([file, what]) => [(file.source ?? file).path, what]))
-  const blocked = told(Array.from(paths, ([path, what]) => ({ path, what })).slice(0, MAX_BLOCKED))
+  const blocked = told(Array.from(paths, ([path, what]) => ({ path, what })).slice(0, MAX_BLOCKED_TOLD))
   // Without its landing page nothing of a site can be published.
   const isRefused = secrets === 'refuse' || [...found.keys()].some(({ path }) => path === LANDING_PAGE)
   if (isRefused) throw errors.secretFiles(blocked)
-  return { files: files.filter((file) => !found.has(file)), blocked, allowed: [] }
+  return { files: files.filter((file) => !found.has(file)), blocked, withheld: [...paths.keys()], allowed: [] }
 }
 
 function told(found: readonly SecretFile[]): SecretFile[] {

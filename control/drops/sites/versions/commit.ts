@@ -114,8 +114,7 @@ export function createCommit({ clock, refreshRoutes, keptFiles, config }: Commit
         queries.recordPublish(tx, { site_id: site.id, version_id: version.id, kind: 'upload', user_id: by, at: now }),
     )
     const { versions: purged, previews } = await purge(tx, version, options.purge, now)
-    const withheld = report.blocked.map(({ path }) => path)
-    const kept = { purge: options.purge !== undefined, withheld }
+    const kept = { purge: options.purge !== undefined, withheld: prepared.withheld }
     const replaced = await keptFiles.replace(tx, { site, version: live }, kept)
     const told = withReplaced(report, replaced)
     if (told !== report) await queries.setReport(tx, version.id, told)
