@@ -1,5 +1,5 @@
 /** A version that an edge cannot serve is taken back, and its publisher hears so, whichever way they came. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Actor } from '../../control/ground/actor.ts'
 import type { ApiError } from '../../shared/contracts/errors.ts'
 import { keys } from '../../shared/redis/keys.ts'
@@ -79,6 +79,51 @@ test('a promotion is taken back too, and a first publish leaves the drop reserve
   await accept()
   await publish('again', 'first')
   expect(await control.routeOf('first')).toMatchObject({ state: 'live' })
+})
+
+describe('a preview that people spoke about', () => {
+  const aboutPreview = async (slug: string) => {
+    const owner = await control.newActor('business')
+    const send = async (text: string, options: { preview?: string; purge?: 'all' } = {}) => {
+      const content = { kind: 'text', format: 'html', content: `<!doctype html><title>${text}</title>` } as const
+      return (await control.services.quickPublish.publish(owner, { content, slug, ...options })).value
+    }
+    const { site } = await send('one')
+    const { version } = await send('two', { preview: 'next' })
+    const member = await control.services.reviewers.member(owner, site.id)
+    await control.services.review.open(member, { page: '/', body: 'When?', preview: 'next' })
+    /** What is retained, what has a name, and which threads are about a preview. */
+    const seen = async () => ({
+      versions: await control.services.sql`
+        select number, is_preview from versions where site_id = ${site.id} and dropped_at is null order by number`,
+      names: (await control.services.previews.list(owner, site.id)).map(({ name }) => name),
+      threads: await control.services.sql`select preview from threads where site_id = ${site.id}`,
+    })
+    return { owner, site, version, send, seen }
+  }
+
+  test('is as it was when the publish that purged it is taken back, and gone with one that stands', async () => {
+    const { send, seen } = await aboutPreview('purged')
+    const before = await seen()
+    expect(before).toMatchObject({ names: ['next'], threads: [{ preview: 'next' }] })
+    await refuse('route purged.localhost')
+    expect(await codeOf(send('three', { purge: 'all' }))).toBe('503 not_served')
+    expect(await seen()).toEqual(before)
+    await accept()
+    await send('four', { purge: 'all' })
+    const only = { versions: [{ number: 4, is_preview: false }], names: [], threads: [{ preview: null }] }
+    expect(await seen()).toMatchObject(only)
+  })
+
+  test('is as it was when its promotion is taken back', async () => {
+    const { owner, site, version, seen } = await aboutPreview('promoting')
+    const before = await seen()
+    await refuse('route promoting.localhost')
+    const promoting = control.services.versions.promote(owner, site.id, version.version_id)
+    expect(await codeOf(promoting)).toBe('503 not_served')
+    expect(await seen()).toEqual(before)
+    await accept()
+  })
 })
 
 test('a bad certificate of an address, or the news of another drop, is no reason to take anything back', async () => {

@@ -312,6 +312,11 @@ export async function insertVersion(
     where hash not in (select hash from site_blobs where site_id = ${site_id} and to_version is null)`
 }
 
+export interface DroppedVersion {
+  readonly id: string
+  readonly byte_size: number
+}
+
 /**
  * A new version has arrived: the oldest goes if there are more than `keep` now. One at most, so that what a larger plan
  * kept is not lost at the first upload after it. Returns the bytes that went with it.
@@ -321,8 +326,8 @@ export async function dropOldestVersion(
   siteId: string,
   keep: number,
   now: Date,
-): Promise<{ id: string; byte_size: number } | undefined> {
-  const [row] = await sql<{ id: string; byte_size: number }[]>`
+): Promise<DroppedVersion | undefined> {
+  const [row] = await sql<DroppedVersion[]>`
     update versions set dropped_at = ${now} where id = (
       select id from versions where site_id = ${siteId} and dropped_at is null and not is_preview
         and (select count(*) from versions where site_id = ${siteId} and dropped_at is null and not is_preview) > ${keep}
@@ -337,8 +342,8 @@ export async function dropOlderVersions(
   siteId: string,
   except: readonly string[],
   now: Date,
-): Promise<{ id: string; byte_size: number }[]> {
-  return sql<{ id: string; byte_size: number }[]>`
+): Promise<DroppedVersion[]> {
+  return sql<DroppedVersion[]>`
     update versions set dropped_at = ${now}
     where site_id = ${siteId} and dropped_at is null and id <> all(${except as string[]}) returning id, byte_size`
 }
@@ -348,9 +353,14 @@ export async function setReport(sql: Sql, versionId: string, report: PublishRepo
   await sql`update versions set report = ${sql.json(report)} where id = ${versionId}`
 }
 
-/** It was live: from here on it counts like any other. */
-export async function markWasLive(sql: Sql, versionId: string): Promise<void> {
-  await sql`update versions set is_preview = false where id = ${versionId} and is_preview`
+/** It was live: from here on it counts like any other. Resolves to whether it was a preview until now. */
+export async function markWasLive(sql: Sql, versionId: string): Promise<boolean> {
+  const { count } = await sql`update versions set is_preview = false where id = ${versionId} and is_preview`
+  return count > 0
+}
+
+export async function markPreview(sql: Sql, versionId: string): Promise<void> {
+  await sql`update versions set is_preview = true where id = ${versionId}`
 }
 
 export async function dropVersion(sql: Sql, versionId: string, now: Date): Promise<void> {

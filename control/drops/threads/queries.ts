@@ -256,9 +256,15 @@ export async function setPlacements(sql: Sql, placements: readonly NewPlacement[
       where id = ${id}`
 }
 
-/** What was said of a preview is about the drop once the preview is live, or is no more. */
-export async function forgetPreview(sql: Sql, siteId: string, preview: string): Promise<void> {
-  await sql`update threads set preview = null where site_id = ${siteId} and preview = ${preview}`
+/** What was said of a preview is about the drop once the preview is live, or is no more; resolves to those threads. */
+export async function forgetPreview(sql: Sql, siteId: string, preview: string): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    update threads set preview = null where site_id = ${siteId} and preview = ${preview} returning id`
+  return rows.map(({ id }) => id)
+}
+
+export async function rememberPreview(sql: Sql, preview: string, threads: readonly string[]): Promise<void> {
+  await sql`update threads set preview = ${preview} where id = any(${threads as string[]})`
 }
 
 export async function noteChange(sql: Sql, siteId: string): Promise<void> {

@@ -138,8 +138,11 @@ export async function writePlacements(
   await queries.noteChange(tx, siteId)
 }
 
-/** A preview is live now, or no more: its threads are about the drop. */
+/** A preview is live now, or no more: its threads, which it resolves to, are about the drop. */
 export const joinPreview = queries.forgetPreview
+
+/** That was taken back: these threads are about the preview again. */
+export const partPreview = queries.rememberPreview
 
 /** A drop is deleted: what was said about it goes, and the mails that quote it. */
 export async function eraseThreads(tx: Sql, siteId: string): Promise<void> {

@@ -1,8 +1,10 @@
-/** How a version gets the name of a preview. */
+/** How a version gets the name of a preview, and loses it. */
 import { DAY_MS } from '../../../../shared/running/clock.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { orUpgrade, plans } from '../../../ground/terms/plans.ts'
 import type { Sql } from '../../../ground/database/sql.ts'
+import { joinPreview, partPreview } from '../../threads/threads.ts'
+import type { DroppedVersion } from '../queries.ts'
 import type { SiteFacts } from '../rules.ts'
 import * as queries from './queries.ts'
 
@@ -21,4 +23,27 @@ export async function nameVersion(tx: Sql, site: SiteFacts, name: string, versio
   const expires_at = new Date(now.getTime() + PREVIEW_LIFETIME_MS)
   await queries.setPreview(tx, { site_id: site.id, name, version_id: versionId, published_at: now, expires_at })
   if (before) await queries.dropUnnamed(tx, before.version_id, now)
+}
+
+/** What went with the name of a preview. */
+export interface Unnamed {
+  readonly preview: queries.PreviewRow
+  /** The version that only had this name; undefined while it stays. */
+  readonly dropped: DroppedVersion | undefined
+  /** Threads that were about the preview. */
+  readonly threads: readonly string[]
+}
+
+/** unnameVersion gives a name up. The version goes with it unless it was live or has another name. */
+export async function unnameVersion(tx: Sql, preview: queries.PreviewRow, now: Date): Promise<Unnamed> {
+  await queries.deletePreview(tx, preview)
+  const dropped = await queries.dropUnnamed(tx, preview.version_id, now)
+  return { preview, dropped, threads: await joinPreview(tx, preview.site_id, preview.name) }
+}
+
+/** nameAgain takes that back, once the caller has retained the version again. */
+export async function nameAgain(tx: Sql, { preview, threads }: Unnamed): Promise<void> {
+  const { site_id, name, version_id, published_at, expires_at } = preview
+  await queries.setPreview(tx, { site_id, name, version_id, published_at, expires_at })
+  await partPreview(tx, name, threads)
 }

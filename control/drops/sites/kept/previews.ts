@@ -6,7 +6,6 @@ import type { Pool, Sql } from '../../../ground/database/sql.ts'
 import { changeRoutes, type RoutingTransaction } from '../../../ground/routing/changes.ts'
 import type { Routing } from '../../../ground/routing/routing.ts'
 import { recordAudit } from '../../../people/audit/audit.ts'
-import { joinPreview } from '../../threads/threads.ts'
 import type { RefreshRoutes } from '../routing.ts'
 import type { SiteFacts } from '../rules.ts'
 import type { ApiPreview, ApiVersion } from '../schemas.ts'
@@ -14,6 +13,7 @@ import type { Propagated, Sites } from '../sites.ts'
 import type { PublishVersions } from '../versions/publish-version.ts'
 import { previewAddressOf, type AddressConfig } from '../versions/show-version.ts'
 import { retainedVersions } from '../queries.ts'
+import { unnameVersion } from './naming.ts'
 import * as queries from './queries.ts'
 
 export interface Previews {
@@ -69,8 +69,7 @@ export function createPreviews({
       const { changes } = await changeRoutes(sql, async (tx) => {
         await sites.lockOwn(tx, actor, siteId)
         const now = new Date(clock.now())
-        await queries.deletePreview(tx, await requireNamed(tx, siteId, name), now)
-        await joinPreview(tx, siteId, name)
+        await unnameVersion(tx, await requireNamed(tx, siteId, name), now)
         await refreshRoutes(tx, siteId)
         await recordAudit(tx, {
           at: now,
@@ -86,10 +85,7 @@ export function createPreviews({
 
     async endNextDue(tx, now) {
       const due = await queries.lockExpiredPreview(tx, now)
-      if (due) {
-        await queries.deletePreview(tx, due, now)
-        await joinPreview(tx, due.site_id, due.name)
-      }
+      if (due) await unnameVersion(tx, due, now)
       return due?.site_id
     },
 

@@ -1,4 +1,5 @@
 import { type Sql } from '../../../ground/database/sql.ts'
+import type { DroppedVersion } from '../queries.ts'
 
 /** The columns of a site that say what is served beside its live version. */
 export interface ServedColumns {
@@ -89,17 +90,18 @@ export async function setPreview(sql: Sql, preview: PreviewRow): Promise<void> {
     set version_id = excluded.version_id, published_at = excluded.published_at, expires_at = excluded.expires_at`
 }
 
-/** Gives the name up; the version goes with it unless it was live or has another name. */
-export async function deletePreview(sql: Sql, { site_id, name, version_id }: PreviewRow, now: Date): Promise<void> {
+export async function deletePreview(sql: Sql, { site_id, name }: PreviewRow): Promise<void> {
   await sql`delete from previews where site_id = ${site_id} and name = ${name}`
-  await dropUnnamed(sql, version_id, now)
 }
 
-export async function dropUnnamed(sql: Sql, versionId: string, now: Date): Promise<void> {
-  await sql`
+/** Drops a version that lost a name, unless it was live or has another name; resolves to it if it went. */
+export async function dropUnnamed(sql: Sql, versionId: string, now: Date): Promise<DroppedVersion | undefined> {
+  const [row] = await sql<DroppedVersion[]>`
     update versions set dropped_at = ${now}
     where id = ${versionId} and is_preview and dropped_at is null
-      and not exists (select from previews where version_id = ${versionId})`
+      and not exists (select from previews where version_id = ${versionId})
+    returning id, byte_size`
+  return row
 }
 
 export async function lockExpiredPreview(sql: Sql, now: Date): Promise<PreviewRow | undefined> {

@@ -17,8 +17,8 @@ import { UNSET, type RetainedVersion, type SiteFacts } from '../rules.ts'
 import { newSiteRow, type Unclaimed, type WantedSite } from '../settings/reservation.ts'
 import { NOTHING_KEPT, type KeptSummary } from '../../publishing/manifest/kept-files.ts'
 import type { Replaced, SiteKeptFiles } from '../kept/kept-files.ts'
-import { nameVersion } from '../kept/naming.ts'
-import { deletePreview, listPreviews, type PreviewRow } from '../kept/queries.ts'
+import { nameVersion, unnameVersion, type Unnamed } from '../kept/naming.ts'
+import { listPreviews } from '../kept/queries.ts'
 import type { ApiVersion, PublishReport, Purge } from '../schemas.ts'
 import { writeFirstPublish } from './first-publish.ts'
 import { showVersion, type AddressConfig } from './show-version.ts'
@@ -48,7 +48,7 @@ export interface Before {
   /** The versions that retention or a purge dropped. */
   readonly dropped: readonly string[]
   /** Named previews that a purge removed. */
-  readonly previews: readonly PreviewRow[]
+  readonly previews: readonly Unnamed[]
 }
 
 /**
@@ -198,13 +198,14 @@ async function purge(
   { id, site_id }: Pick<queries.VersionRow, 'id' | 'site_id'>,
   what: Purge | undefined,
   now: Date,
-): Promise<{ versions: { id: string; byte_size: number }[]; previews: PreviewRow[] }> {
+): Promise<{ versions: queries.DroppedVersion[]; previews: Unnamed[] }> {
   if (what === undefined) return { versions: [], previews: [] }
   const named = await listPreviews(tx, site_id)
-  if (what === 'all') for (const preview of named) await deletePreview(tx, preview, now)
+  const previews: Unnamed[] = []
+  if (what === 'all') for (const preview of named) previews.push(await unnameVersion(tx, preview, now))
   const staying = what === 'all' ? [] : named.map(({ version_id }) => version_id)
-  const versions = await queries.dropOlderVersions(tx, site_id, [id, ...staying], now)
-  return { versions, previews: what === 'all' ? named : [] }
+  const older = await queries.dropOlderVersions(tx, site_id, [id, ...staying], now)
+  return { versions: [...previews.flatMap(({ dropped }) => dropped ?? []), ...older], previews }
 }
 
 async function liveVersionOf(tx: Sql, site: SiteFacts): Promise<RetainedVersion | undefined> {

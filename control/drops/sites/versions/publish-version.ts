@@ -14,6 +14,7 @@ import type { PreparedVersion, Publishing } from '../../publishing/contract.ts'
 import type { EnqueueMail } from '../../../ground/mail/mail.ts'
 import {
   joinPreview,
+  partPreview,
   placeThreads,
   reopenThreads,
   resolveThreads,
@@ -216,10 +217,11 @@ async function promoteVersion(
       user_id: originOf(actor).by,
       at: now,
     })
-    await queries.markWasLive(tx, kept.id)
+    const wasPreview = await queries.markWasLive(tx, kept.id)
     await writePlacements(tx, siteId, placed, kept.number)
+    const joined: { name: string; threads: readonly string[] }[] = []
     for (const { name, version_id } of await listPreviews(tx, siteId))
-      if (version_id === kept.id) await joinPreview(tx, siteId, name)
+      if (version_id === kept.id) joined.push({ name, threads: await joinPreview(tx, siteId, name) })
     await keptFiles.replace(tx, { site, version: live }, { purge: false })
     await refreshRoutes(tx, siteId)
     await recordAudit(tx, {
@@ -231,10 +233,14 @@ async function promoteVersion(
       detail: { version: kept.number },
     })
     await tellWebhooks(tx, { type: 'drop.promoted', siteId, versionId: kept.id, at: now })
-    return { version: showVersion(config, site, kept), before: { site, dropped: [], previews: [] } }
+    const before = { site, dropped: [], previews: [] }
+    return { version: showVersion(config, site, kept), before, wasPreview, joined }
   })
-  const { version: value, before } = promoted
-  const done = await propagate({ value, changes }, { siteId, versionId, before }, async () => {})
+  const { version: value, before, wasPreview, joined } = promoted
+  const done = await propagate({ value, changes }, { siteId, versionId, before }, async (tx) => {
+    if (wasPreview) await queries.markPreview(tx, versionId)
+    for (const { name, threads } of joined) await partPreview(tx, name, threads)
+  })
   await cards.bringUpToDate(before.site)
   return done
 }

@@ -6,7 +6,7 @@ import type { Pool, Sql } from '../../../ground/database/sql.ts'
 import { changeRoutes, type Changed } from '../../../ground/routing/changes.ts'
 import type { Routing } from '../../../ground/routing/routing.ts'
 import type { SiteKeptFiles } from '../kept/kept-files.ts'
-import { setPreview } from '../kept/queries.ts'
+import { nameAgain } from '../kept/naming.ts'
 import * as queries from '../queries.ts'
 import type { RefreshRoutes } from '../routing.ts'
 import type { Propagated } from '../sites.ts'
@@ -60,8 +60,7 @@ export function createPropagateOrTakeBack({
         new Date(clock.now()),
       )
       for (const dropped of before.dropped) await queries.retainAgain(tx, dropped)
-      for (const { site_id, name, version_id, published_at, expires_at } of before.previews)
-        await setPreview(tx, { site_id, name, version_id, published_at, expires_at })
+      for (const unnamed of before.previews) await nameAgain(tx, unnamed)
       await keptFiles.restore(tx, before.site)
       await undo(tx)
       await refreshRoutes(tx, siteId)
