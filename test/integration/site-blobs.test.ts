@@ -82,7 +82,24 @@ test.each([1, 2, 3, 4, 5, 6])('publishes, refinements and retention in a random 
   }
   await sql`update versions set dropped_at = ${new Date(now)} where site_id = ${siteId} and dropped_at is null`
   await deleteEndedSpans(sql, new Date(now + 2 * DAY_MS))
+  expect(await sql`select from site_blobs where site_id = ${siteId} and to_version is not null`).toHaveLength(0)
+  await sql`update sites set deleted_at = ${new Date(now)} where id = ${siteId}`
+  await deleteEndedSpans(sql, new Date(now + 2 * DAY_MS))
   expect(await sql`select from site_blobs where site_id = ${siteId}`).toHaveLength(0)
+})
+
+test('what a publish counts on is not forgotten while it commits, although only a dropped version needed it', async () => {
+  const { sql } = database
+  const now = Date.UTC(2030, 0, 1)
+  await sql`insert into sites (id, org_id, slug, dns_target) values ('raced', 'org', 'raced', 'raced')`
+  await insertVersion(sql, versionRow('raced', 1, now), { warnings: [] }, ['raced-page'])
+  await sql`update versions set dropped_at = ${new Date(now)} where site_id = 'raced'`
+  await transaction(sql, async (tx) => {
+    await insertVersion(tx, versionRow('raced', 2, now), { warnings: [] }, ['raced-page'])
+    await deleteEndedSpans(sql, new Date(now + 2 * DAY_MS))
+  })
+  const needed = await referencedBlobs(sql, ['raced-page'], new Date(now + 2 * DAY_MS))
+  expect([...needed]).toEqual(['raced-page'])
 })
 
 test('a deploy writes rows for what changed only', async () => {

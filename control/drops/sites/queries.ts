@@ -507,10 +507,14 @@ export async function referencedBlobs(sql: Sql, hashes: readonly string[], now: 
   return new Set(rows.map((row) => row.hash))
 }
 
-/** Forgets what only versions needed that were dropped more than a day ago. */
+/**
+ * Forgets what only versions needed that were dropped more than a day ago. A span that has not ended stays as long as its
+ * site takes versions: a publish that is about to commit may count on it.
+ */
 export async function deleteEndedSpans(sql: Sql, now: Date): Promise<void> {
   await sql`
-    delete from site_blobs b where not exists (
+    delete from site_blobs b using sites s
+    where s.id = b.site_id and (b.to_version is not null or s.deleted_at is not null) and not exists (
       select from versions v
       where v.site_id = b.site_id and v.number between b.from_version and coalesce(b.to_version, v.number)
       and (v.dropped_at is null or v.dropped_at > ${now}::timestamptz - interval '1 day'))`
