@@ -57,6 +57,14 @@ describe('publishing over a site', () => {
     expect(JSON.parse(await say('service_publish_files', { slug, files: more })).version).toBe(2)
   })
 
+  test('a preview of one page removes nothing, so nothing is asked', async () => {
+    const slug = await site()
+    const preview = { slug, content: '<h1>New</h1>', preview: 'next' }
+    expect(JSON.parse(await say('service_publish', preview)).version).toBe(2)
+    expect(await say('service_publish', { ...preview, if_version: 2 })).toMatch(/version_changed/)
+    expect(await statuses(slug, ['/a.css', '/b.js', '/c'])).toEqual([200, 200, 200])
+  })
+
   test('a page over a page is an update', async () => {
     const slug = newSlug()
     await say('service_publish', { slug, content: '<h1>One</h1>' })

@@ -145,7 +145,9 @@ export function createQuickPublish({
     input: QuickPublishInput,
     prepared: PreparedVersion,
   ): Promise<Propagated<QuickPublished>> {
-    const ifVersion = input.replace ? input.ifVersion : await checkedVersion(actor, input, prepared)
+    // A preview takes nothing from what is live.
+    const mayLose = !input.replace && input.preview === undefined
+    const ifVersion = mayLose ? await checkedVersion(actor, input, prepared) : input.ifVersion
     const wanted = { slug: input.slug, name: input.title }
     const options: PublishOptions = {
       message: input.message,
