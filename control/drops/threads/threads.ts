@@ -109,8 +109,8 @@ export function pageFileOf(manifest: Manifest, page: string, isClientRouted: boo
   for (const candidate of candidates) {
     const found = manifest.files.find(([path]) => path === candidate)
     if (!found) continue
-    const [path, { hash, source }] = found
-    return { path, hash, source: source && { path: source.path, hash: source.hash } }
+    const [path, { hash, size, source }] = found
+    return { path, hash, size, source }
   }
   return undefined
 }

@@ -115,7 +115,7 @@ test('what names nothing is known by its surroundings alone', () => {
 })
 
 const blobs = (...texts: string[]) => ({ read: (hash: string) => Promise.resolve(Buffer.from(texts[Number(hash)]!)) })
-const file = (hash: string) => ({ path: 'index.html', hash })
+const file = (hash: string) => ({ path: 'index.html', hash, size: 1000 })
 
 test('a comment on a point is found, and placed in each version with the file and the line', async () => {
   const store = blobs(PAGE(HALL), `\n${PAGE('<img src="/new.jpg">')}`, PAGE(''))

@@ -13,11 +13,16 @@ import {
 import { figureOf, isFigureAnchor, placeFigure } from './figures.ts'
 import { blocksOf, figuresOf, singleBlanks, type Block, type Figure } from './page-text.ts'
 
-/** The file behind a page, and what it was made of. */
-export interface PageFile {
-  readonly path: string
+/** Bytes in the store. */
+interface Stored {
   readonly hash: string
-  readonly source?: { readonly path: string; readonly hash: string } | undefined
+  readonly size: number
+}
+
+/** The file behind a page, and what it was made of. */
+export interface PageFile extends Stored {
+  readonly path: string
+  readonly source?: (Stored & { readonly path: string }) | undefined
 }
 
 export interface PlaceRequest {
@@ -57,35 +62,33 @@ function createPages(blobs: Pick<BlobStore, 'read'>) {
   const alignments = new Map<string, Alignment>()
   const figures = new Map<string, Figure[]>()
   const sources = new Map<string, string>()
-  async function read(hash: string): Promise<Buffer> {
-    const bytes = await blobs.read(hash)
-    return bytes.length > MAX_PAGE_BYTES ? Buffer.alloc(0) : bytes
-  }
-  async function textOf(hash: string): Promise<Block[]> {
-    const known = blocks.get(hash)
+  const read = async ({ hash, size }: Stored): Promise<Buffer> =>
+    size > MAX_PAGE_BYTES ? Buffer.alloc(0) : blobs.read(hash)
+  async function textOf(file: Stored): Promise<Block[]> {
+    const known = blocks.get(file.hash)
     if (known) return known
-    const made = blocksOf(await read(hash))
-    blocks.set(hash, made)
+    const made = blocksOf(await read(file))
+    blocks.set(file.hash, made)
     return made
   }
   return {
     textOf,
-    async figuresOf(hash: string): Promise<Figure[]> {
-      const known = figures.get(hash) ?? figuresOf(await read(hash))
-      figures.set(hash, known)
+    async figuresOf(file: Stored): Promise<Figure[]> {
+      const known = figures.get(file.hash) ?? figuresOf(await read(file))
+      figures.set(file.hash, known)
       return known
     },
-    async between(before: string, after: string): Promise<Alignment> {
-      const key = `${before} ${after}`
+    async between(before: Stored, after: Stored): Promise<Alignment> {
+      const key = `${before.hash} ${after.hash}`
       const known = alignments.get(key)
       if (known) return known
       const made = align(await textOf(before), await textOf(after))
       alignments.set(key, made)
       return made
     },
-    async sourceOf(hash: string): Promise<string> {
-      const known = sources.get(hash) ?? (await read(hash)).toString()
-      sources.set(hash, known)
+    async sourceOf(file: Stored): Promise<string> {
+      const known = sources.get(file.hash) ?? (await read(file)).toString()
+      sources.set(file.hash, known)
       return known
     },
   }
@@ -122,8 +125,8 @@ async function figurePlaced(
   { anchor, found, before, after }: Placing,
 ): Promise<Pick<PlaceAnswer, 'placement' | 'found'>> {
   const wanted = found ?? anchor
-  const fresh = await pages.figuresOf(after.hash)
-  const old = before && (await pages.figuresOf(before.hash))
+  const fresh = await pages.figuresOf(after)
+  const old = before && (await pages.figuresOf(before))
   const own = figureOf(old ?? fresh, wanted)
   if (!own) return { placement: 'gone', found: null }
   const { placement, at } = placeFigure(old ?? fresh, fresh, own)
@@ -138,8 +141,8 @@ function figureFound(anchor: Anchor, { src, before, after, line }: Figure, { pat
 }
 
 async function placedIn(pages: Pages, { anchor, found, before, after }: Placing): Promise<Placed> {
-  if (!before) return placeWithout(await pages.textOf(after.hash), found ?? anchor)
-  const alignment = await pages.between(before.hash, after.hash)
+  if (!before) return placeWithout(await pages.textOf(after), found ?? anchor)
+  const alignment = await pages.between(before, after)
   const placed = place(alignment, found ?? anchor) ?? placeWithout(alignment.after, anchor)
   // Words that were changed and are now as they were when the comment was made: nothing is different any more.
   const isBack = placed.at && singleBlanks(placed.at.exact) === singleBlanks(anchor.exact)
@@ -150,12 +153,13 @@ async function placedIn(pages: Pages, { anchor, found, before, after }: Placing)
 /** The uploaded file, and the line in it where that can be told. */
 async function sourceOf(
   pages: Pages,
-  { path, hash, source }: PageFile,
+  file: PageFile,
   exact: string,
   block: number,
 ): Promise<Pick<FoundAnchor, 'file' | 'line'>> {
-  if (!source) return { file: path, line: (await pages.textOf(hash))[block]?.line }
-  const text = await pages.sourceOf(source.hash)
+  const { path, source } = file
+  if (!source) return { file: path, line: (await pages.textOf(file))[block]?.line }
+  const text = await pages.sourceOf(source)
   const at = text.indexOf(exact) >= 0 ? text.indexOf(exact) : text.indexOf(exact.split(' ').slice(0, 4).join(' '))
   return { file: source.path, ...(at < 0 ? {} : { line: text.slice(0, at).split('\n').length }) }
 }
@@ -171,8 +175,8 @@ export async function changedPassages(
 ): Promise<Anchor[]> {
   if (before?.hash === after.hash) return []
   const pages = createPages(blobs)
-  const blocks = await pages.textOf(after.hash)
-  const fresh = before ? (await pages.between(before.hash, after.hash)).fresh : [...blocks.keys()]
+  const blocks = await pages.textOf(after)
+  const fresh = before ? (await pages.between(before, after)).fresh : [...blocks.keys()]
   return fresh.slice(0, MAX_PASSAGES).map((index) => ({
     exact: blocks[index]?.text ?? '',
     prefix: (blocks[index - 1]?.text ?? '').slice(-CONTEXT_CHARS),
@@ -188,11 +192,11 @@ export async function findAnchor(
 ): Promise<FoundAnchor | null> {
   const pages = createPages(blobs)
   if (isFigureAnchor(anchor)) {
-    const own = figureOf(await pages.figuresOf(file.hash), anchor)
+    const own = figureOf(await pages.figuresOf(file), anchor)
     return own ? figureFound(anchor, own, file) : null
   }
   if (anchor.exact === '') return null
-  const alignment = await pages.between(file.hash, file.hash)
+  const alignment = await pages.between(file, file)
   const placed = place(alignment, anchor)
   if (!placed?.at) return null
   const { block, ...at } = placed.at

@@ -50,7 +50,7 @@ import { readSiteRules, ruleFilesOf, type RuleFiles, type SiteRules } from '../m
 import { decodeText } from '../files/text-encoding.ts'
 import { isHtmlType, mediaTypeOf } from '../files/types.ts'
 import { isSecretByName, siftSecrets } from './withhold.ts'
-import type { UploadWorkers } from '../workers/workers.ts'
+import { requireMarkdownBytes, type UploadWorkers } from '../workers/workers.ts'
 
 /**
  * New bytes that are compressed before a version goes live, smallest files first; the rest follows when it is refined.
@@ -226,6 +226,7 @@ async function renderLanding(
   source: StoredFile,
   title: string | undefined,
 ): Promise<StoredFile> {
+  requireMarkdownBytes(source.size)
   const text = decodeText(await blobs.read(source.hash))
   const page = await workers.renderMarkdown({
     source: text,

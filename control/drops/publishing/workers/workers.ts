@@ -32,6 +32,8 @@ const MARKDOWN_TIMEOUT_MS = 5000
 const MARKDOWN_TIMEOUT_MS_PER_KB = 30
 /** The time limit of what is rendered stays below what the edge waits for an answer. */
 const MAX_MARKDOWN_CHARS = 3_000_000
+/** In no encoding takes a UTF-16 unit more bytes than in UTF-8: a larger document has more characters than are rendered. */
+const MAX_MARKDOWN_BYTES = 3 * MAX_MARKDOWN_CHARS
 /** Above this a document has a thread of its own, so that others do not wait; and what fails is too large, not hostile. */
 const LARGE_MARKDOWN_CHARS = 500_000
 /** Generous: a batch is a few megabytes, but the machine may be busy. */
@@ -267,6 +269,11 @@ function nameThem(files: readonly AnalysisRequest[]): string {
 /** What a job did not finish is the publisher's to change; what it threw is our fault, or an answer of its own. */
 function contentError(error: unknown, detail: string): unknown {
   return error instanceof JobTimeout || error instanceof JobCrashed ? errors.invalidRequest(detail) : error
+}
+
+/** Refuses by its size what need not be read. */
+export function requireMarkdownBytes(size: number): void {
+  if (size > MAX_MARKDOWN_BYTES) throw markdownTooLarge()
 }
 
 function isLarge({ source }: MarkdownJob): boolean {
