@@ -126,7 +126,7 @@ export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
     })
     sessions.add(session)
     session.setTimeout(IDLE_MS, () => endIdle(session, giveUp))
-    session[kConnection].lane.whenStalled(() => endIdle(session, giveUp))
+    session[kConnection].lane.whenStalled(() => endStalled(session, giveUp))
     session.setLocalWindowSize(SESSION_WINDOW_BYTES)
     session.on('close', () => sessions.delete(session))
     if (draining) closeGently(session)
@@ -187,11 +187,16 @@ function closeGently(session: http2.ServerHttp2Session): void {
   setTimeout(() => session.close(), LAST_REQUESTS_MS).unref()
 }
 
-/** Silent for too long: GOAWAY. A reader who stopped reading is cut off; what control answers may take its time. */
+/** Silent for too long. What control answers may take its time: the session ends with it, and takes no more requests. */
 function endIdle(session: KnownSession, giveUp: (session: KnownSession) => void): void {
+  if (session[kProxied] > 0) session.close()
+  else endStalled(session, giveUp)
+}
+
+/** A reader who stopped reading is told (GOAWAY) and cut off, whoever answers: what control says holds one of its places. */
+function endStalled(session: KnownSession, giveUp: (session: KnownSession) => void): void {
   if (session.destroyed) return
   session.close()
-  if (session[kProxied] > 0) return
   setTimeout(giveUp, GOAWAY_GRACE_MS, session).unref()
 }
 

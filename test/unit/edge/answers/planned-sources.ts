@@ -45,6 +45,8 @@ export async function openPlannedSources(): Promise<PlannedSources> {
         return undefined
       }
       if (answer.source === 'relay') {
+        // As the proxy does before it asks.
+        exchange.full?.forControl()
         const source = await askControl(answer)
         exchange.full?.relay(200, headers, source)
         return source

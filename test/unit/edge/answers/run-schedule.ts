@@ -302,7 +302,8 @@ async function readStream(
   })
   await closed
   if (violation !== undefined) return `answer ${index}: ${violation}`
-  const isWhole = hasEnded && !hasFailed && stream.rstCode === http2.constants.NGHTTP2_NO_ERROR && !session.destroyed
+  // Behind a GOAWAY, which only those hear who are given up, the end of the connection ends every stream.
+  const isWhole = hasEnded && !hasFailed && stream.rstCode === http2.constants.NGHTTP2_NO_ERROR && !session.closed
   if (isWhole && at !== answer.size && !isCancelled)
     return `answer ${index} looks whole with ${at} of ${answer.size} bytes`
   if (isWhole && answer.flaw !== undefined && answer.flaw.kind !== 'long' && !isCancelled)

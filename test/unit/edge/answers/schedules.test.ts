@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest'
 import type { Lane, Outgoing } from '../../../../edge/accept/outgoing/outgoing.ts'
 import { SEED } from '../../../support/depth.ts'
 import { startScheduleRunner, type RunnerOptions, type ScheduleRunner } from './run-schedule.ts'
-import { scheduleOf, type Protocol } from './schedule.ts'
+import { scheduleOf, type PlannedAnswer, type Protocol } from './schedule.ts'
 
 const SCHEDULES = Number(process.env['SCHEDULES'] ?? 100)
 /** Each has an edge of its own. */
@@ -49,6 +49,28 @@ test.each(PROTOCOLS)(
   },
   60_000 + seeds.length * MAX_MS_PER_SCHEDULE,
 )
+
+const UNREAD: PlannedAnswer = {
+  source: 'relay',
+  start: 0,
+  size: 20_000,
+  isAnnounced: true,
+  chunks: [20_000],
+  pauses: [0],
+  flaw: undefined,
+}
+
+test('a visitor who opens no window is cut off over HTTP/2, though control answers', async () => {
+  const { reader, ...schedule } = scheduleOf(1, 'HTTP/2')
+  const runner = await startScheduleRunner({ hangsAfterMs: 30_000 })
+  const problem = await runner.run({
+    ...schedule,
+    answers: Array.from({ length: 8 }, () => UNREAD),
+    reader: { ...reader, windowBytes: 0, isAbandoning: true, resetAt: undefined, cancels: undefined },
+  })
+  expect(problem).toBeUndefined()
+  await runner.stop()
+}, 60_000)
 
 /** Ways out with one mistake each, to see that the visits find it. */
 const MISTAKES: Readonly<Record<string, (own: Lane) => Lane['pump']>> = {
