@@ -112,7 +112,7 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
   function enter(exchange: Exchange, drop: Drop): Done {
     const { route } = drop
     if (drop.isProtected && !unlock.isUnlocked(route, exchange.header('cookie')))
-      return answers.locked(exchange, drop, { work: unlock.workFor(route, exchange) })
+      return answers.locked(exchange, { work: unlock.workFor(route, exchange) })
     return open(exchange, drop)
   }
 
@@ -187,8 +187,8 @@ async function attemptUnlock(
   const form = parseForm(body.toString())
   if (typeof form === 'string') return answers.error(exchange, 400, { drop })
   const outcome = await unlock.attempt(drop.route, exchange, form)
-  if (outcome.kind === 'unlocked') return answers.unlocked(exchange, drop, outcome)
-  return answers.locked(exchange, drop, { form, outcome, work: outcome.work })
+  if (outcome.kind === 'unlocked') return answers.unlocked(exchange, outcome)
+  return answers.locked(exchange, { form, outcome, work: outcome.work })
 }
 
 function show(
@@ -238,7 +238,7 @@ function admit(
         .isMembers(drop, admission.bearer, exchange.ip)
         .then((isMember) => (isMember ? enter(exchange, drop) : answers.closed(exchange, 'unknown')))
     case 'enter':
-      return answers.unlocked(exchange, drop, admission)
+      return answers.unlocked(exchange, admission)
     case 'sign-in':
       return answers.signIn(exchange, admission.location)
     case 'stranger':

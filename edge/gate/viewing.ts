@@ -39,7 +39,7 @@ export interface DoorAnswers {
   goTo(exchange: Exchange, drop: Drop, path: string): void
   /** A token does not open the drop; undefined: it was let in, and this edge has not heard why. */
   programRefused(exchange: Exchange, drop: Drop, refusal: Refusal | undefined): void
-  unlocked(exchange: Exchange, drop: Drop, outcome: { setCookie: string; location: string }): void
+  unlocked(exchange: Exchange, outcome: { setCookie: string; location: string }): void
   error(exchange: Exchange, status: number, about: { drop: Drop }): void
   unavailable(exchange: Exchange, failure: { status: 502; error: Error }): void
 }
@@ -105,7 +105,7 @@ export function createViewing({ admissions, line, answers, isLookedAt, clock }: 
 
   function comeIn(exchange: Exchange, drop: Drop, answer: VisitAnswer, next: string | null): void {
     if (answer.kind === 'admitted')
-      return answers.unlocked(exchange, drop, {
+      return answers.unlocked(exchange, {
         setCookie: admissions.cookie(answer.admission, answer.ends_at),
         location: nextAfterUnlocking(next),
       })
@@ -159,11 +159,13 @@ export function createViewing({ admissions, line, answers, isLookedAt, clock }: 
       const { target, method } = exchange
       const seen = seenByCookie(drop, exchange.header('cookie'))
       const door = doorOf(target)
-      if (seen !== undefined && door === undefined) return show(exchange, seen)
-      if (method === 'POST') return door && withControl(exchange, answers, () => submit(exchange, drop, door))
-      if (door !== undefined && seen !== undefined) return answers.goTo(exchange, drop, '/')
+      if (method === 'POST' && door !== undefined)
+        return withControl(exchange, answers, () => submit(exchange, drop, door))
+      // A form may ask for the password that the drop had before: it opens nothing here.
+      const isForContent = method !== 'POST' && door === undefined
+      if (seen !== undefined) return isForContent ? show(exchange, seen) : answers.goTo(exchange, drop, '/')
       if (door !== undefined) return withControl(exchange, answers, () => openDoor(exchange, drop, door))
-      const token = programToken(exchange)
+      const token = isForContent ? programToken(exchange) : undefined
       if (token === undefined) return answers.notIn(exchange, drop, { next: target })
       return withControl(exchange, answers, () => visitAsProgram(exchange, drop, token, show))
     },

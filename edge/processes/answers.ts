@@ -1,4 +1,7 @@
-/** Answers that are no file: redirects, and the pages that the edge itself writes. The fixed ones are kept. */
+/**
+ * Answers that are no file: redirects, and the pages that the edge itself writes. The fixed ones are kept. Those that
+ * anyone may get, in or not, name no version: even how often a private drop changes is its own affair.
+ */
 import { LRUCache } from 'lru-cache'
 import { before } from '../../shared/values/before.ts'
 import { errors, RETRY_SECONDS, type ApiError } from '../../shared/contracts/errors.ts'
@@ -26,8 +29,8 @@ export interface Answers extends DoorAnswers {
   /** JSON where programs ask, a page where people do. */
   error(exchange: Exchange, status: number, about?: { drop?: Drop; id?: string | undefined }): void
   /** The unlock page; with a form and its outcome: again, after an attempt. */
-  locked(exchange: Exchange, drop: Drop, lock: Lock): void
-  unlocked(exchange: Exchange, drop: Drop, outcome: { setCookie: string; location: string }): void
+  locked(exchange: Exchange, lock: Lock): void
+  unlocked(exchange: Exchange, outcome: { setCookie: string; location: string }): void
   /** To the service's host, where the visitor says who they are. */
   signIn(exchange: Exchange, location: string): void
   redirect(exchange: Exchange, drop: Drop, status: number, location: string): void
@@ -86,7 +89,7 @@ export function createAnswers({ baseUrl, look = HOUSE_LOOK, publicPort, provider
         keep(`missing ${drop.isProtected} ${exchange.host}`, () =>
           missingPage({ ...house, host: exchange.host, isProtected: drop.isProtected }),
         ),
-        [...versionOf(drop), ...corsOf(drop)],
+        ['dropway-version', String(drop.versionNumber), ...corsOf(drop)],
       ),
     error(exchange, status, { drop, id } = {}) {
       if (exchange.host === service && isProgram(exchange.target)) return sendJson(exchange, apiError(status, id))
@@ -94,17 +97,17 @@ export function createAnswers({ baseUrl, look = HOUSE_LOOK, publicPort, provider
       const page = keep(`error ${status} ${isProtected} ${id ?? ''}`, () =>
         errorPage(status, { ...house, id, isProtected }),
       )
-      send(exchange, page, [...(status === 405 ? ALLOW : []), ...(drop ? [...versionOf(drop), ...corsOf(drop)] : [])])
+      send(exchange, page, [...(status === 405 ? ALLOW : []), ...(drop ? corsOf(drop) : [])])
     },
-    locked(exchange, drop, { form, outcome, work }) {
+    locked(exchange, { form, outcome, work }) {
       const next = form === undefined ? exchange.target : form.get('next')
       const retryAfterSeconds = outcome?.kind === 'limited' ? outcome.retryAfterSeconds : undefined
       const about = { ...house, host: exchange.host, next: nextAfterUnlocking(next), work }
-      send(exchange, unlockPage({ ...about, problem: outcome?.kind, retryAfterSeconds }), versionOf(drop))
+      send(exchange, unlockPage({ ...about, problem: outcome?.kind, retryAfterSeconds }))
     },
-    unlocked(exchange, drop, { location, setCookie }) {
+    unlocked(exchange, { location, setCookie }) {
       const own = ['location', location, 'set-cookie', setCookie, 'cache-control', 'private, no-store']
-      exchange.send(303, [...own, ...SAFE, ...versionOf(drop), ...EMPTY], undefined)
+      exchange.send(303, [...own, ...SAFE, ...EMPTY], undefined)
     },
     signIn(exchange, location) {
       exchange.send(302, ['location', location, 'cache-control', 'no-store', ...SAFE, ...EMPTY], undefined)
@@ -129,7 +132,7 @@ export function createAnswers({ baseUrl, look = HOUSE_LOOK, publicPort, provider
     icon: (exchange, drop) =>
       exchange.send(200, drop.isProtected ? [...PRIVATE_ICON_HEADERS, ...corsOf(drop)] : ICON_HEADERS, ICON_PNG),
     methods: (exchange, drop) =>
-      exchange.send(204, [...ALLOW, ...SAFE, ...versionOf(drop), ...(drop.route.viewers ? PREFLIGHT : [])], undefined),
+      exchange.send(204, [...ALLOW, ...SAFE, ...(drop.route.viewers ? PREFLIGHT : [])], undefined),
     ...viewerAnswers(house, providerName),
     unavailable(exchange, { status, error }) {
       const id = error === undefined ? undefined : newId('err')
@@ -142,7 +145,7 @@ export function createAnswers({ baseUrl, look = HOUSE_LOOK, publicPort, provider
 
 type ViewerAnswers = Pick<Answers, 'notIn' | 'codeAsked' | 'door' | 'goTo' | 'programRefused'>
 
-/** Answers to those who are not in yet. They name no version: even how often a private drop changes is its own affair. */
+/** Answers to those who are not in yet. */
 function viewerAnswers(house: PageHouse, providerName: string | undefined): ViewerAnswers {
   const about = ({ host }: Exchange, { route }: Drop, next: string | null): ViewerPageOptions => ({
     ...house,
@@ -204,11 +207,6 @@ const PRIVATE_ICON_HEADERS: HeaderList = [
 
 function corsOf({ isForProgram }: Drop): HeaderList {
   return isForProgram ? ANY_ORIGIN : []
-}
-
-/** Nothing before the first upload. */
-function versionOf(drop: Drop): HeaderList {
-  return drop.route.manifest === null ? [] : ['dropway-version', String(drop.versionNumber)]
 }
 
 function isProgram(target: string): boolean {

@@ -76,7 +76,7 @@ const rows: Row[] = [
     target: '/',
     request: { method: 'POST' },
     status: 405,
-    headers: { allow: 'GET, HEAD, OPTIONS', 'dropway-version': '1' },
+    headers: { allow: 'GET, HEAD, OPTIONS' },
   },
   { target: '/missing', request: { method: 'DELETE' }, status: 405 },
   { target: '/', host: 'nobody.localhost', request: { method: 'PUT' }, status: 405 },
@@ -84,7 +84,7 @@ const rows: Row[] = [
     target: '/',
     request: { method: 'OPTIONS' },
     status: 204,
-    headers: { allow: 'GET, HEAD, OPTIONS', 'dropway-version': '1' },
+    headers: { allow: 'GET, HEAD, OPTIONS' },
   },
   { target: `/${'a'.repeat(9000)}`, status: 414 },
   // Ranges and conditions.
