@@ -234,9 +234,10 @@ function admit(
     case 'member':
       return enter(exchange, { ...drop, isMember: true })
     case 'ask':
-      return members
-        .isMembers(drop, admission.bearer, exchange.ip)
-        .then((isMember) => (isMember ? enter(exchange, drop) : answers.closed(exchange, 'unknown')))
+      return members.isMembers(drop, admission.bearer, exchange.ip).then((isMember) => {
+        if (isMember === undefined) return answers.error(exchange, 503, { drop })
+        return isMember ? enter(exchange, drop) : answers.closed(exchange, 'unknown')
+      })
     case 'enter':
       return answers.unlocked(exchange, admission)
     case 'sign-in':

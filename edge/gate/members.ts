@@ -32,16 +32,16 @@ export type MemberAdmission =
 
 export interface PreviewGate {
   admission(drop: Drop, arrival: Arrival): MemberAdmission
-  /** Whether control takes the token for one of a member. */
-  isMembers(drop: Drop, bearer: string, ip: string): Promise<boolean>
+  /** Whether control takes the token for one of a member; undefined where it has not said. */
+  isMembers(drop: Drop, bearer: string, ip: string): Promise<boolean | undefined>
 }
 
 export interface PreviewGateDependencies {
   readonly secrets: Pick<Secrets, 'sign' | 'verify'>
   readonly clock: Clock
   readonly baseUrl: string
-  /** Asks control; false also where no control answers. */
-  ask(siteId: string, bearer: string, ip: string): Promise<boolean>
+  /** Asks control; undefined where no control answers. */
+  ask(siteId: string, bearer: string, ip: string): Promise<boolean | undefined>
 }
 
 export function createPreviewGate({ secrets, clock, baseUrl, ask }: PreviewGateDependencies): PreviewGate {
@@ -80,7 +80,7 @@ export function createPreviewGate({ secrets, clock, baseUrl, ask }: PreviewGateD
       const known = believed.get(key)
       if (known !== undefined) return known
       const answer = await ask(route.site_id, bearer, ip)
-      believed.set(key, answer)
+      if (answer !== undefined) believed.set(key, answer)
       return answer
     },
   }

@@ -5,7 +5,17 @@ const ANSWER_MS = 4000
 /** Questions of one worker at a time: each is a request to control that no visitor of a public drop ever makes. */
 const MAX_ASKED = 20
 
-export type MemberQuestion = (siteId: string, bearer: string, ip: string) => Promise<boolean>
+/** What control says of the token, by its status. Any other says nothing: control is busy or away, or the visitor has to wait. */
+const SAID: ReadonlyMap<number | undefined, boolean> = new Map([
+  [200, true],
+  [400, false],
+  [401, false],
+  [403, false],
+  [404, false],
+])
+
+/** Undefined: no control has said, or too many questions are under way. */
+export type MemberQuestion = (siteId: string, bearer: string, ip: string) => Promise<boolean | undefined>
 
 export function createMemberQuestion(controlUrls: readonly string[], publicHost: string): MemberQuestion {
   const agent = new nodeHttp.Agent({ keepAlive: true, maxSockets: MAX_ASKED })
@@ -25,14 +35,14 @@ export function createMemberQuestion(controlUrls: readonly string[], publicHost:
   }
 
   return async (siteId, bearer, ip) => {
-    if (asked >= MAX_ASKED) return false
+    if (asked >= MAX_ASKED) return undefined
     asked += 1
     try {
       for (const control of controlUrls) {
-        const status = await askOne(control, siteId, bearer, ip)
-        if (status !== undefined && status < 500) return status === 200
+        const isMembers = SAID.get(await askOne(control, siteId, bearer, ip))
+        if (isMembers !== undefined) return isMembers
       }
-      return false
+      return undefined
     } finally {
       asked -= 1
     }

@@ -92,10 +92,14 @@ const PATHS = [
 ]
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE']
 
+/** A token of which no control says anything. */
+const UNHEARD = 'unheard'
+
 const STRANGERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'a stranger': {},
   'a script': { 'sec-fetch-dest': 'script' },
   'a wrong token': { authorization: 'Bearer none' },
+  'a token that no control knows of': { authorization: `Bearer ${UNHEARD}` },
   'a wrong guest': { 'dropway-guest': 'none' },
 }
 
@@ -169,7 +173,12 @@ function createGates() {
       secrets,
     }),
     unlock: createUnlock({ secrets, proofOfWork: createProofOfWork(secrets), clock, tell() {} }),
-    members: createPreviewGate({ secrets, clock, baseUrl: BASE_URL, ask: async () => false }),
+    members: createPreviewGate({
+      secrets,
+      clock,
+      baseUrl: BASE_URL,
+      ask: async (_, bearer) => (bearer === UNHEARD ? undefined : false),
+    }),
     sites,
     representations: createRepresentations({ blobs, cache, snippets: createSnippets({ baseUrl: BASE_URL }), machines }),
     machines,
@@ -235,6 +244,18 @@ test('the form of a password that a drop had before it got viewers opens nothing
   const statusFor = async (headers: Asked['headers']) => (await answersTo({ ...asked, headers }))[0]?.status
   expect([await statusFor({}), await statusFor({ authorization: 'Bearer none' })]).toEqual([401, 401])
   expect(await statusFor(cookiesAt('st_viewers'))).toBe(303)
+})
+
+test('whose token control says nothing of is told to come back, and not that there is nothing', async () => {
+  const asked = { host: '3--public.dropway.test', method: 'GET', target: '/' }
+  const answerTo = async (bearer: string) => {
+    const [sent] = await answersTo({ ...asked, headers: { authorization: `Bearer ${bearer}` } })
+    return sent && [sent.status, headerOf(sent.headers, 'retry-after')]
+  }
+  expect([await answerTo(UNHEARD), await answerTo('none')]).toEqual([
+    [503, '5'],
+    [404, undefined],
+  ])
 })
 
 test.each(CLOSED)('no stranger learns a version number of %s', async (slug) => {
