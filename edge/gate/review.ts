@@ -2,7 +2,8 @@
  * Drops inside the frame of the review page. Whoever carries what control sealed for them sees the drop there, whatever
  * else guards it, with the small helper that reports selections; at the public address nothing of this exists.
  *
- *   /page?dropway-review=<sealed>  the frame's first page: with the helper, and a cookie for what the page loads
+ *   /page?dropway-review=<sealed>  the frame's first page: with the helper, and a cookie for what the page loads, which
+ *                                  ends when control said that the visit does
  *   the cookie, in a frame         the pages that links lead to: with the helper
  *   the cookie, elsewhere          styles, images and scripts of a drop that not everyone may see
  */
@@ -12,9 +13,9 @@ import { parseForm } from '../../shared/http/form.ts'
 import { SECOND_MS, type Clock } from '../../shared/running/clock.ts'
 import {
   admitsReview,
+  openAddressPass,
   openReviewPass,
   REVIEW_PARAMETER,
-  REVIEW_VISIT_MS,
   sealReviewPass,
   type ReviewPass,
 } from '../../shared/secrets/review-pass.ts'
@@ -32,7 +33,7 @@ export interface Framing {
   /** Undefined where the address holds nothing that counts. */
   ofTarget(drop: Drop, arrival: Arrival): Drop | undefined
   ofCookie(drop: Drop, arrival: Arrival): Drop | undefined
-  /** The pass that an address or a cookie of the service's own host holds, if it counts for this drop. */
+  /** The pass of a visit that a cookie or the address of a stream holds, if it counts for this drop. */
   passOf(route: ServedSite, sealed: string): ReviewPass | undefined
 }
 
@@ -67,11 +68,12 @@ export function createFraming({ secrets, clock }: { secrets: Pick<Secrets, 'open
       if (!mayHoldPass(target)) return undefined
       const query = parseForm(target.slice(before(target, '?').length + 1))
       const sealed = typeof query === 'string' ? null : query.get(REVIEW_PARAMETER)
-      const pass = sealed === null ? undefined : passOf(drop.route, sealed)
-      if (pass === undefined) return undefined
-      const visit = sealReviewPass(secrets, { ...pass, endsAt: clock.now() + REVIEW_VISIT_MS })
+      const pass = sealed === null ? undefined : openAddressPass(secrets, sealed)
+      if (pass === undefined || !admitsReview(drop.route, pass, clock.now())) return undefined
+      const visit = sealReviewPass(secrets, { ...pass, endsAt: pass.visitEndsAt })
+      const seconds = Math.ceil((pass.visitEndsAt - clock.now()) / SECOND_MS)
       // The frame alone sends it: under another page, or by itself, the drop does not see it.
-      const frameCookie = `${COOKIE}=${visit}; Path=/; Max-Age=${REVIEW_VISIT_MS / SECOND_MS}; Secure; HttpOnly; SameSite=None; Partitioned`
+      const frameCookie = `${COOKIE}=${visit}; Path=/; Max-Age=${seconds}; Secure; HttpOnly; SameSite=None; Partitioned`
       const shown = seenBy(drop, pass)
       return shown && { ...shown, frameCookie }
     },

@@ -22,6 +22,8 @@ export type SiteState = (typeof siteStates)[number]
 
 const base = { v: z.literal(ROUTE_RECORD_FORMAT), host, revision: z.int().positive() }
 
+const ended = z.array(z.tuple([z.string(), z.int()])).max(MAX_ENDED_ADMISSIONS)
+
 const siteRecord = z.strictObject({
   ...base,
   kind: z.literal('site'),
@@ -40,9 +42,12 @@ const siteRecord = z.strictObject({
    * Only named viewers see it; `password` then holds the generation that admissions are bound to (admission.ts), and no
    * hash that a password gives. `ended`: admissions that were taken back before their end. `asks`: strangers may ask.
    */
-  viewers: z
-    .strictObject({ ended: z.array(z.tuple([z.string(), z.int()])).max(MAX_ENDED_ADMISSIONS), asks: z.boolean() })
-    .optional(),
+  viewers: z.strictObject({ ended, asks: z.boolean() }).optional(),
+  /**
+   * What passes of the review page (review-pass.ts) are held against where not only viewers see it: written while one
+   * that was taken back has not ended by itself.
+   */
+  review: z.strictObject({ generation: z.int().nonnegative(), ended }).optional(),
   spa_fallback: z.boolean(),
   badge: z.boolean(),
   analytics: analyticsSchema.nullable(),

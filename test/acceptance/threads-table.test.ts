@@ -5,7 +5,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { PASSWORD } from '../support/accounts.ts'
 import { apiFor, fileForm } from '../support/api.ts'
-import { FormBrowser } from '../support/form-browser.ts'
+import { formFields, FormBrowser } from '../support/form-browser.ts'
 import { sharedStack, type Account, type Stack } from '../support/stack.ts'
 
 /** What a person is to the threads of a drop. */
@@ -31,16 +31,17 @@ interface Drop {
 
 let stack: Stack
 let owner: Account
-let people: Record<'stranger' | 'commenter' | 'looker', Account>
+let people: Record<'stranger' | 'commenter' | 'looker' | 'removed', Account>
 let nextSlug = 0
 
 beforeAll(async () => {
   stack = await sharedStack()
   owner = await stack.createAccount('business', { password: PASSWORD })
   people = {
-    stranger: await stack.createAccount('free'),
-    commenter: await stack.createAccount('free'),
-    looker: await stack.createAccount('free'),
+    stranger: await stack.createAccount('free', { password: PASSWORD }),
+    commenter: await stack.createAccount('free', { password: PASSWORD }),
+    looker: await stack.createAccount('free', { password: PASSWORD }),
+    removed: await stack.createAccount('free', { password: PASSWORD }),
   }
 })
 
@@ -123,8 +124,31 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
 }
 
-/** The review page and what its script asks for: who may read the threads sees all of it, the others nothing. */
-const PAGES = ['', '/list', '/frame', '/changes?since=1'] as const
+/** The review page and what its script and edges ask for: who may read the threads sees all of it, the others nothing. */
+const PAGES = [
+  ['GET', ''],
+  ['GET', '/list'],
+  ['GET', '/frame'],
+  ['GET', '/changes?since=1'],
+  ['POST', '/here'],
+  ['GET', '/pass'],
+] as const
+
+/** The model of these. The page itself asks everyone to come in who sees nothing of it. */
+function expectedAt(standing: Standing, page: string, visible: string): number {
+  switch (standing) {
+    case 'member':
+    case 'comment':
+      return 200
+    case 'view':
+      if (visible === 'viewers') return 200
+      return page === '' ? 401 : 403
+    case 'other account':
+      return page === '/pass' ? 404 : 401
+    default:
+      return 401
+  }
+}
 
 const ask = (who: Who, method: string, path: string, json?: unknown) =>
   stack.fetch(path, {
@@ -189,10 +213,56 @@ async function everyone(drop: Drop): Promise<Record<string, Who>> {
   }
 }
 
+/** Those who come with a browser, to the review page. */
+async function everyBrowser(drop: Drop): Promise<Record<string, Who & { browser?: FormBrowser }>> {
+  const signedIn = async ({ email }: Account, from: string): Promise<FormBrowser> => {
+    const browser = new FormBrowser(stack, from)
+    await browser.send('/signin', { email, password: PASSWORD })
+    return browser
+  }
+  const all = await everyone(drop)
+  const added = await byOwner('POST', `${drop.path}/viewers`, {
+    viewers: [{ email: people.removed.email }],
+    role: 'comment',
+    invite: false,
+  })
+  const [{ id }] = added.json<{ viewers: [{ id: string }] }>().viewers
+  const removed = await signedIn(people.removed, '198.51.100.96')
+  expect((await removed.open(`/review/${drop.slug}`)).status).toBe(200)
+  expect((await byOwner('DELETE', `${drop.path}/viewers/${id}`)).status).toBe(204)
+  // A link that lets its holder look is no way to the review page, and is not used up by the attempt.
+  const link = await linkTo(drop, 'view')
+  const guest = new FormBrowser(stack, '198.51.100.97')
+  const base = `/review/${drop.slug}`
+  const fields = { ...formFields((await guest.open(base)).text(), `${base}/code`), name: 'Eve' }
+  await guest.post(`${base}/guest/${link.token}`, new URLSearchParams(fields))
+  expect([...guest.cookies.keys()].filter((name) => name.includes('dropway-review'))).toEqual([])
+  const links = (await byOwner('GET', `${drop.path}/guest-links`)).json<{
+    guest_links: { id: string; uses: number }[]
+  }>()
+  expect(links.guest_links.find((each) => each.id === link.id)).toMatchObject({ uses: 0 })
+  return {
+    'a member': all['a member in the browser']!,
+    'a commenting guest': all['a commenting guest in the browser']!,
+    'a looking guest': { standing: 'no one', browser: guest },
+    'a commenting viewer': { standing: 'comment', browser: await signedIn(people.commenter, '198.51.100.93') },
+    'a looking viewer': { standing: 'view', browser: await signedIn(people.looker, '198.51.100.94') },
+    'another account': { standing: 'other account', browser: await signedIn(people.stranger, '198.51.100.95') },
+    'a viewer who was removed': { standing: 'other account', browser: removed },
+    'no one': { standing: 'no one' },
+  }
+}
+
 const open = async (drop: Drop, who: Who): Promise<Thread> => {
   const answer = await ask(who, 'POST', `${drop.path}/threads`, said)
   expect(answer.status, answer.text()).toBe(201)
   return answer.json<Thread>()
+}
+
+const ACCESS: Readonly<Record<'public' | 'password' | 'viewers', Record<string, string>>> = {
+  public: {},
+  password: { password: 'open sesame' },
+  viewers: { access_mode: 'viewers' },
 }
 
 describe.each([
@@ -201,7 +271,7 @@ describe.each([
   ['viewers', 'viewers'],
 ] as const)('a drop for %s, whose threads are for %s', (mode, visible) => {
   test('every operation answers everyone as the model says, and what is refused changes nothing', async () => {
-    const drop = await newDrop(mode === 'viewers' ? { access_mode: 'viewers' } : {})
+    const drop = await newDrop(ACCESS[mode])
     expect((await byOwner('PATCH', drop.path, { threads_visible: visible })).status).toBe(200)
     const all = await everyone(drop)
     const other = byLink('comment', await linkTo(drop, 'comment'))
@@ -237,30 +307,37 @@ describe.each([
     expect(wrong).toEqual([])
     expect(asked).toBeGreaterThan(150)
   })
+})
 
-  test('the review page and all that it asks for are for who reads the threads', async () => {
-    const drop = await newDrop(mode === 'viewers' ? { access_mode: 'viewers' } : {})
-    await byOwner('PATCH', drop.path, { threads_visible: visible })
-    const all = await everyone(drop)
-    await open(drop, all['a member']!)
-    for (const name of ['a member in the browser', 'a commenting guest in the browser', 'no one']) {
-      const who = all[name]!
-      for (const page of PAGES) {
-        const answer = await ask(who, 'GET', `/review/${drop.slug}${page}`)
-        expect([name, page, answer.status]).toEqual([name, page, who.standing === 'no one' ? 401 : 200])
-        if (who.standing === 'no one') expect(answer.text()).not.toContain(said.body)
-      }
+test.each([
+  ['public', 'commenters'],
+  ['password', 'commenters'],
+  ['viewers', 'commenters'],
+  ['viewers', 'viewers'],
+] as const)('the review page of a drop for %s is for who reads its threads, for %s', async (mode, visible) => {
+  const drop = await newDrop(ACCESS[mode])
+  await byOwner('PATCH', drop.path, { threads_visible: visible })
+  const all = await everyBrowser(drop)
+  await open(drop, all['a member']!)
+  const wrong: string[] = []
+  for (const [name, who] of Object.entries(all))
+    for (const [method, page] of PAGES) {
+      const answer = await ask(who, method, `/review/${drop.slug}${page}`)
+      const wanted = expectedAt(who.standing, page, visible)
+      if (answer.status !== wanted) wrong.push(`${name} ${page}: ${answer.status}, not ${wanted}`)
+      if (wanted !== 200 && /About the page|dropway-review=|"pass"/.test(answer.text()))
+        wrong.push(`${name} ${page}: told`)
     }
-    // A form or a script of another page does nothing, whoever is signed in.
-    for (const name of ['a member in the browser', 'a commenting guest in the browser']) {
-      const cookie = cookieOf(all[name]!.browser!)
-      const headers = { cookie, origin: 'https://elsewhere.example', 'sec-fetch-site': 'cross-site' }
-      const forged = await stack.fetch(`${drop.path}/threads`, { method: 'POST', json: said, headers })
-      expect(forged.status, name).toBeGreaterThanOrEqual(401)
-    }
-    const shown = await byOwner('GET', `${drop.path}/threads?state=all`)
-    expect(shown.json<{ threads: object[] }>().threads).toHaveLength(1)
-  })
+  expect(wrong).toEqual([])
+  // A form or a script of another page does nothing, whoever is signed in.
+  for (const name of ['a member', 'a commenting guest']) {
+    const cookie = cookieOf(all[name]!.browser!)
+    const headers = { cookie, origin: 'https://elsewhere.example', 'sec-fetch-site': 'cross-site' }
+    const forged = await stack.fetch(`${drop.path}/threads`, { method: 'POST', json: said, headers })
+    expect(forged.status, name).toBeGreaterThanOrEqual(401)
+  }
+  const shown = await byOwner('GET', `${drop.path}/threads?state=all`)
+  expect(shown.json<{ threads: object[] }>().threads).toHaveLength(1)
 })
 
 test('threads of a drop that is deleted are for no one, whoever asks', async () => {

@@ -3,15 +3,17 @@ import type { Redis } from 'ioredis'
 import { keys } from '../../../shared/redis/keys.ts'
 import { previewHost, siteHost } from '../../../shared/http/hosts.ts'
 import { MINUTE_MS, SECOND_MS, type Clock } from '../../../shared/running/clock.ts'
-import { REVIEW_PARAMETER, REVIEW_VISIT_MS, sealReviewPass } from '../../../shared/secrets/review-pass.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { REVIEW_PARAMETER, sealAddressPass, sealReviewPass } from '../../../shared/secrets/review-pass.ts'
 import type { Secrets } from '../../../shared/secrets/secrets.ts'
 import { addressOf } from '../../../shared/settings/settings.ts'
 import type { ControlConfig } from '../../ground/config.ts'
-import type { Sql } from '../../ground/database/sql.ts'
+import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
 import type { SiteFacts } from '../sites/rules.ts'
 import type { Reviewer } from '../threads/reviewer.ts'
-import { memberSubject, noteAdmission } from '../viewers/lists.ts'
-import { findHistory } from './queries.ts'
+import { memberSubject, noteAdmission, REVIEW_VISIT_MS } from '../viewers/lists.ts'
+import { admissionEnd } from '../visiting/rules.ts'
+import { lockPassedDrop } from './queries.ts'
 
 /** What the frame shows. */
 export interface FramedPage {
@@ -28,6 +30,7 @@ export interface ReviewFrame {
 }
 
 export interface ReviewFrames {
+  /** Throws 401 for who was let in until a moment ago. */
   of(site: SiteFacts, reviewer: Reviewer, framed: FramedPage): Promise<ReviewFrame>
   /** Notes that this person is here, and says who else is. */
   here(site: SiteFacts, reviewer: Reviewer): Promise<{ name: string; isYou: boolean }[]>
@@ -41,7 +44,7 @@ const PRESENT_MS = 45 * SECOND_MS
 const MAX_PRESENT = 30
 
 interface ReviewFramesDependencies {
-  readonly sql: Sql
+  readonly sql: Pool
   readonly redis: Pick<Redis, 'hset' | 'hgetall' | 'hdel' | 'pexpire'>
   readonly clock: Clock
   readonly secrets: Pick<Secrets, 'seal'>
@@ -49,22 +52,31 @@ interface ReviewFramesDependencies {
 }
 
 export function createReviewFrames({ sql, redis, clock, secrets, config }: ReviewFramesDependencies): ReviewFrames {
-  /** Noted, so that it can be taken back before its time. */
-  async function passesOf(site: SiteFacts, reviewer: Reviewer): Promise<{ address: string; visit: string }> {
-    const subject = await subjectOf(sql, site, reviewer)
-    const now = clock.now()
-    await noteAdmission(sql, site.id, subject, new Date(now + REVIEW_VISIT_MS + ADDRESS_MS))
-    const pass = {
-      siteId: site.id,
-      subject,
-      isMember: reviewer.kind === 'member',
-      generation: site.password_generation,
-      history: await findHistory(sql),
-    }
-    return {
-      address: sealReviewPass(secrets, { ...pass, endsAt: now + ADDRESS_MS }),
-      visit: sealReviewPass(secrets, { ...pass, endsAt: now + REVIEW_VISIT_MS }),
-    }
+  /** The end of the visit is fixed here, once, and noted, so that it can be taken back before its time. */
+  function passesOf(site: SiteFacts, reviewer: Reviewer): Promise<{ address: string; visit: string }> {
+    return transaction(sql, async (tx) => {
+      const drop = await lockPassedDrop(tx, site.id)
+      const subject = await subjectOf(tx, site, reviewer)
+      const now = clock.now()
+      const own = reviewer.endsAt === undefined ? null : new Date(reviewer.endsAt)
+      const end = admissionEnd(now, { serviceMs: REVIEW_VISIT_MS, dropMs: drop?.admission_ms ?? null, linkEnd: own })
+      if (!drop || subject === undefined || !(await noteAdmission(tx, site.id, subject, end)))
+        throw errors.unauthorized('Open the link that you were sent, or sign in.')
+      const visitEndsAt = end.getTime()
+      const visit = {
+        siteId: site.id,
+        subject,
+        isMember: reviewer.kind === 'member',
+        generation: drop.password_generation,
+        history: drop.history,
+        endsAt: visitEndsAt,
+      }
+      const endsAt = Math.min(now + ADDRESS_MS, visitEndsAt)
+      return {
+        address: sealAddressPass(secrets, { ...visit, endsAt, visitEndsAt }),
+        visit: sealReviewPass(secrets, visit),
+      }
+    })
   }
 
   return {
@@ -94,6 +106,6 @@ export function createReviewFrames({ sql, redis, clock, secrets, config }: Revie
 }
 
 /** Members by the moment in which they joined, so that what they opened ends when they leave. */
-async function subjectOf(sql: Sql, site: SiteFacts, { kind, id, actor }: Reviewer): Promise<string> {
-  return (kind === 'member' && actor ? await memberSubject(sql, site.id, actor.userId) : undefined) ?? id
+async function subjectOf(sql: Sql, site: SiteFacts, { kind, id, actor }: Reviewer): Promise<string | undefined> {
+  return kind === 'member' && actor ? memberSubject(sql, site.id, actor.userId) : id
 }

@@ -29,6 +29,7 @@ import {
   type CommentingViewer,
   type GuestLinkRow,
 } from '../viewers/lists.ts'
+import { admissionEnd } from '../visiting/rules.ts'
 
 /** What the review page remembers of a person, sealed in a cookie of its own for each drop. */
 export interface ReviewVisit {
@@ -58,11 +59,14 @@ export interface Reviewers {
   link(siteId: string, token: string): Promise<GuestLinkRow | undefined>
   /** The viewer whom a mailed invitation names, where it may be used now. */
   invited(siteId: string, token: string): ReturnType<typeof findInvitedBy>
-  /** Takes one use of the link and gives the cookie; undefined when it is over. */
-  enterByLink(tx: Sql, siteId: string, token: string, name: string): Promise<string | undefined>
+  /** Takes one use of the link and gives the cookie; undefined when it is over, or lets its holder look and not comment. */
+  enterByLink(tx: Sql, site: EnteredDrop, token: string, name: string): Promise<string | undefined>
   /** The cookie of a viewer who has proved their address; undefined for who is no viewer. */
-  enterByMail(siteId: string, email: string, name: string): Promise<string | undefined>
+  enterByMail(site: EnteredDrop, email: string, name: string): Promise<string | undefined>
 }
+
+/** The drop that someone enters, and how long it lets a browser in. */
+type EnteredDrop = Pick<SiteFacts, 'id' | 'admission_ms'>
 
 interface ReviewersDependencies {
   readonly sql: Sql
@@ -100,6 +104,7 @@ function createReviewerRecognition({ sql, clock, secrets, baseUrl }: ReviewersDe
       actor: undefined,
       email: undefined,
       ip,
+      endsAt: found.expires_at?.getTime(),
     }
   }
 
@@ -108,8 +113,8 @@ function createReviewerRecognition({ sql, clock, secrets, baseUrl }: ReviewersDe
     if (visit?.siteId !== site.id || visit.endsAt <= clock.now()) return undefined
     // A link from elsewhere leads here; a form or a script from elsewhere does nothing.
     if (request.method !== 'GET' && isCrossOrigin(request, baseUrl)) return undefined
-    const { kind, id, key, name, email } = visit
-    const person = { kind, id, key, name, site, actor: undefined, ip: request.ip }
+    const { kind, id, key, name, email, endsAt } = visit
+    const person = { kind, id, key, name, site, actor: undefined, ip: request.ip, endsAt }
     if (kind === 'guest') {
       const found = await findGuestLinkBy(sql, site.id, { id })
       return found && !isOver(found, clock.now()) ? { ...person, role: found.role, email: undefined } : undefined
@@ -184,22 +189,24 @@ export function createReviewers(deps: ReviewersDependencies): Reviewers {
       if (known !== undefined) return known
       return isOpenToVisitors(site, clock.now()) ? ofCookie(site, request) : undefined
     },
-    async enterByLink(tx, siteId, token, name) {
+    async enterByLink(tx, { id: siteId, admission_ms: dropMs }, token, name) {
+      if ((await findGuestLinkBy(tx, siteId, { token }))?.role !== 'comment') return undefined
       const used = await useGuestLink(tx, siteId, token, { now: new Date(clock.now()), counts: true })
       if (!used) return undefined
-      const endsAt = Math.min(clock.now() + VISIT_MS, used.expires_at?.getTime() ?? Infinity)
+      const end = admissionEnd(clock.now(), { serviceMs: VISIT_MS, dropMs, linkEnd: used.expires_at })
+      const endsAt = end.getTime()
       return visitCookie(
         secrets,
         { siteId, kind: 'guest', id: used.id, key: randomSecret(9), name: nameIn(name), email: '', endsAt },
         clock.now(),
       )
     },
-    async enterByMail(siteId, email, given) {
+    async enterByMail({ id: siteId, admission_ms: dropMs }, email, given) {
       const viewer = await findViewerOf(sql, siteId, email)
       if (!viewer) return undefined
       const name = nameIn(given) || nameOfEmail(email)
       const { kind, id, key } = viewerAuthor(viewer, email, name)
-      const endsAt = clock.now() + VISIT_MS
+      const endsAt = admissionEnd(clock.now(), { serviceMs: VISIT_MS, dropMs }).getTime()
       return visitCookie(secrets, { siteId, kind, id, key, name, email, endsAt }, clock.now())
     },
   }

@@ -79,19 +79,18 @@ export function createRefreshRoutes({
 
   return async (tx, siteId) => {
     // A change that waited for another writes what that one left behind, not what was there before it.
-    const [, found, retained, held, named, told, domainRoutesOf] = await inOrder(
+    const [, found, retained, held, named, ended, told, domainRoutesOf] = await inOrder(
       () => lockSite(tx, siteId),
       () => findSite(tx, siteId),
       () => retainedVersions(tx, siteId),
       () => slugsOf(tx, siteId),
       () => listPreviews(tx, siteId),
+      () => endedAdmissions(tx, siteId, new Date(now())),
       () => toldRouteOf(tx, siteId, sitesDomain),
       () => lockDomainRoutes(tx, siteId),
     )
     if (!found) return
     const site = await endCardOf(tx, await endKeptOf(tx, await setClockOf(tx, found), told))
-    const isShared = accessModeOf(site) === 'viewers' && site.deleted_at === null
-    const ended = isShared ? await endedAdmissions(tx, siteId, new Date(now())) : []
     const record = siteRouteOf(site, retained, sitesDomain, now(), { ended, named })
     const slugs = sortSlugs(held, site.deleted_at !== null, now())
     for (const type of eventsOf(told, record)) await tellWebhooks(tx, { type, siteId, at: new Date(now()) })

@@ -167,7 +167,7 @@ export function isOver({ access_until }: Pick<SiteFacts, 'access_until'>, now: n
   return access_until !== null && access_until.getTime() <= now
 }
 
-/** `ended`: admissions that were taken back, of a drop that only its viewers see. */
+/** `ended`: admissions and passes of reviewers that were taken back before their end. */
 export function siteRouteOf(
   site: SiteFacts,
   versions: readonly RetainedVersion[],
@@ -191,7 +191,7 @@ export function siteRouteOf(
     expires_at: earliestOf([site.expires_at, site.access_until])?.getTime() ?? null,
     // A password stays in force when the plan ends: no private drop becomes public by a missed payment.
     password: site.password_hash ? { hash: site.password_hash, generation: site.password_generation } : null,
-    ...(accessModeOf(site) === 'viewers' ? { viewers: { ended: [...ended], asks: site.access_requests } } : {}),
+    ...endedOf(site, [...ended]),
     spa_fallback: site.spa_fallback,
     badge: plan.badge,
     analytics: plan.analytics ? site.analytics : null,
@@ -201,6 +201,11 @@ export function siteRouteOf(
     ...cardOf(site),
     ...(named.length === 0 || isHidden ? {} : { names: named.map((each) => [each.name, each.version_number]) }),
   }
+}
+
+function endedOf(site: SiteFacts, ended: [string, number][]): Pick<SiteRoute, 'viewers' | 'review'> {
+  if (accessModeOf(site) === 'viewers') return { viewers: { ended, asks: site.access_requests } }
+  return ended.length === 0 ? {} : { review: { generation: site.password_generation, ended } }
 }
 
 /** Another number where cards are drawn otherwise: all are drawn anew then. */

@@ -22,6 +22,8 @@ export interface Reviewer extends Commenter {
   /** Their address, where it is known. */
   readonly email: string | undefined
   readonly ip: string
+  /** When what they came with ends by itself; undefined where it does not. Milliseconds since the epoch. */
+  readonly endsAt?: number | undefined
 }
 
 const REFUSALS: Readonly<Record<ThreadDeed, string>> = {

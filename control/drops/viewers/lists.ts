@@ -6,7 +6,7 @@ import { MAX_ENDED_ADMISSIONS, VIEWERS_ONLY } from '../../../shared/contracts/ad
 import { errors } from '../../../shared/contracts/errors.ts'
 import { newId } from '../../../shared/contracts/ids.ts'
 import { ENTER_PATH, GUEST_PATH } from '../../../shared/contracts/visit-desk.ts'
-import { DAY_MS, SECOND_MS } from '../../../shared/running/clock.ts'
+import { DAY_MS, HOUR_MS, SECOND_MS } from '../../../shared/running/clock.ts'
 import { hashSecret, randomSecret } from '../../../shared/secrets/secrets.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 import { createThrottle, type Allowance } from '../../ground/http/limits/throttle.ts'
@@ -43,6 +43,8 @@ export interface Sharing {
 const INVITATION_LIFETIME_MS = 30 * DAY_MS
 /** Behind the address of the review page: the token of a mail follows. */
 export const INVITATION_PATH = '/invitation'
+/** How long the review page shows a drop to who was let in to it; what is taken back ends it before. */
+export const REVIEW_VISIT_MS = 4 * HOUR_MS
 /** 192 bits. */
 const GUEST_TOKEN_BYTES = 24
 
@@ -219,16 +221,19 @@ export async function setViewersOnly(
   if (mode === (isOn ? 'viewers' : 'public')) return false
   const password_hash = isOn ? VIEWERS_ONLY : null
   await write(tx, drop.id, { password_hash, password_generation: drop.password_generation + 1 }, now)
-  await queries.deleteAdmissions(tx, drop.id)
   return true
 }
 
-/** Names the admission in the drop's record until it would have ended by itself; begins a new generation when there are too many. */
+/**
+ * Names the admission in the drop's record until it would have ended by itself. When there are too many, a new generation
+ * begins, and the last of them stays named: a public drop's record says its generation as long as it names one.
+ */
 async function endAdmission(tx: Sql, siteId: string, subject: string, now: Date): Promise<void> {
   if (!(await queries.endAdmission(tx, siteId, subject, now))) return
   if ((await queries.listEnded(tx, siteId, now)).length <= MAX_ENDED_ADMISSIONS) return
   await queries.beginGeneration(tx, siteId, now)
-  await queries.deleteAdmissions(tx, siteId)
+  await queries.deleteOtherAdmissions(tx, siteId, subject)
+  await queries.upsertAdmission(tx, siteId, subject, new Date(now.getTime() + REVIEW_VISIT_MS))
 }
 
 /** What a drop's record says of admissions that were taken back. */
@@ -320,8 +325,15 @@ export async function subjectOf(sql: Sql, siteId: string, email: string): Promis
 export const memberSubject = (sql: Sql, siteId: string, userId: string): Promise<string | undefined> =>
   queries.findMemberFor(sql, siteId, { userId })
 
-/** Notes until when someone is in, so that it can be taken back before. */
-export const noteAdmission = queries.upsertAdmission
+/**
+ * Notes until when someone is in, so that it can be taken back before. False when the viewer, the link or the membership
+ * is gone. The drop is locked.
+ */
+export async function noteAdmission(tx: Sql, siteId: string, subject: string, until: Date): Promise<boolean> {
+  if (!(await queries.subjectExists(tx, siteId, subject))) return false
+  await queries.upsertAdmission(tx, siteId, subject, until)
+  return true
+}
 
 /** Takes one use of a guest link; undefined when it is unknown, over or used up. The drop is locked. */
 export async function useGuestLink(

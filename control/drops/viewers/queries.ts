@@ -159,6 +159,17 @@ export async function countUse(sql: Sql, linkId: string): Promise<void> {
   await sql`update guest_links set uses = uses + 1 where id = ${linkId}`
 }
 
+/** Whether a viewer, a guest link or a membership is still there. */
+export async function subjectExists(sql: Sql, siteId: string, subject: string): Promise<boolean> {
+  const [userId = '', joined = '0'] = subject.split('.')
+  const rows = await sql`
+    select from viewers where site_id = ${siteId} and id = ${subject}
+    union all select from guest_links where site_id = ${siteId} and id = ${subject}
+    union all select from sites s join memberships m on m.org_id = s.org_id
+      where s.id = ${siteId} and m.user_id = ${userId} and extract(epoch from m.created_at)::bigint = ${Number(joined)}`
+  return rows.length > 0
+}
+
 /** Notes until when someone is let in. What was ended stays ended: who was removed comes back under another id. */
 export async function upsertAdmission(sql: Sql, siteId: string, subject: string, until: Date): Promise<void> {
   await sql`
@@ -187,8 +198,9 @@ export async function beginGeneration(sql: Sql, siteId: string, now: Date): Prom
     update sites set password_generation = password_generation + 1, updated_at = ${now} where id = ${siteId}`
 }
 
-export async function deleteAdmissions(sql: Sql, siteId: string): Promise<void> {
-  await sql`delete from admissions where site_id = ${siteId}`
+/** All but one, which stays named in the drop's record. */
+export async function deleteOtherAdmissions(sql: Sql, siteId: string, subject: string): Promise<void> {
+  await sql`delete from admissions where site_id = ${siteId} and subject <> ${subject}`
 }
 
 export async function deletePastAdmissions(sql: Sql, now: Date): Promise<void> {

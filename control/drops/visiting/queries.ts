@@ -116,17 +116,6 @@ export async function insertEntryLink(
   await sql`insert into viewer_invitations ${sql(link)}`
 }
 
-/** Whether a viewer, a guest link or a membership is still there. */
-export async function subjectExists(sql: Sql, siteId: string, subject: string): Promise<boolean> {
-  const [userId = '', joined = '0'] = subject.split('.')
-  const rows = await sql`
-    select from viewers where site_id = ${siteId} and id = ${subject}
-    union all select from guest_links where site_id = ${siteId} and id = ${subject}
-    union all select from sites s join memberships m on m.org_id = s.org_id
-      where s.id = ${siteId} and m.user_id = ${userId} and extract(epoch from m.created_at)::bigint = ${Number(joined)}`
-  return rows.length > 0
-}
-
 /** False when this address has asked before. */
 export async function insertRequest(
   sql: Sql,

@@ -369,10 +369,9 @@ async function admit(
     door = 'drop',
   }: { most?: number; linkEnd?: Date | null; door?: Door } = {},
 ): Promise<VisitAnswer | undefined> {
-  if (!isOpenAt(door, site) || !(await queries.subjectExists(tx, site.id, subject))) return undefined
+  if (!isOpenAt(door, site)) return undefined
   const end = rules.admissionEnd(deps.clock.now(), { serviceMs: most, dropMs: site.admission_ms, linkEnd })
-  await noteAdmission(tx, site.id, subject, end)
-  return sealed(deps, site, subject, end)
+  return (await noteAdmission(tx, site.id, subject, end)) ? sealed(deps, site, subject, end) : undefined
 }
 
 function sealed(

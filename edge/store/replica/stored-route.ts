@@ -47,6 +47,7 @@ type Head =
       llmsTxt?: SiteRoute['llms_txt'] | null,
       ai?: SiteRoute['ai'] | null,
       card?: SiteRoute['card'] | null,
+      review?: SiteRoute['review'] | null,
     ]
   | [revision: number, kind: 'preview', to: string, label: string]
   | [revision: number, kind: 'alias' | 'redirect', to: string]
@@ -88,6 +89,7 @@ export function fromStored(host: string, stored: Buffer): ServedRoute {
         ...(head[14] === false ? { llms_txt: false } : {}),
         ...(head[15] ? { ai: head[15] } : {}),
         ...(head[16] ? { card: head[16] } : {}),
+        ...(head[17] ? { review: head[17] } : {}),
       } satisfies ServedSite
     case 'none':
       return { v, host, revision, kind: 'none' }
@@ -131,6 +133,7 @@ function headOf(record: RouteRecord, versions: readonly Version[]): Head {
         record.llms_txt ?? null,
         record.ai ?? null,
         record.card ?? null,
+        record.review ?? null,
       ]
     case 'alias':
     case 'redirect':

@@ -60,6 +60,7 @@ const records: readonly (readonly [string, RouteRecord])[] = [
       spa_fallback: true,
       badge: false,
       analytics: { plausible: { domain: 'a.example' }, consent_banner: 'auto' },
+      review: { generation: 3, ended: [['gl_1', 1_900_000_000_123]] },
     },
   ],
   ['an alias', { v: 1, kind: 'alias', host: 'www.a.example', revision: 1, to: 'a.example' }],

@@ -134,11 +134,16 @@ describe('what a visitor meets', () => {
     expect(route.names).toEqual(areShown ? [['draft', 1]] : undefined)
   })
 
-  test('the edges learn who was let in no longer, where only viewers see a drop', () => {
+  test('the edges learn who was let in no longer, also where not only viewers see a drop', () => {
     const ended: [string, number][] = [['ad_1', NOW]]
     const viewers = shown({ password_hash: 'viewers', access_requests: false }, { ended })
     expect(viewers.viewers).toEqual({ ended, asks: false })
-    expect(shown({ password_hash: 'phc' }, { ended })).not.toHaveProperty('viewers')
+    for (const password_hash of ['phc', null]) {
+      const others = shown({ password_hash, password_generation: 4 }, { ended })
+      expect(others).not.toHaveProperty('viewers')
+      expect(others.review).toEqual({ generation: 4, ended })
+      expect(shown({ password_hash, password_generation: 4 })).not.toHaveProperty('review')
+    }
   })
 
   test('what an owner leaves as it is takes no room in a record', () => {

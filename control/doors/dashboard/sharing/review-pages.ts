@@ -20,7 +20,7 @@ import {
   THREAD_STATES,
   type ThreadLabel,
 } from '../../../drops/threads/rules.ts'
-import type { Reviewer } from '../../../drops/threads/reviewer.ts'
+import { requireMay, type Reviewer } from '../../../drops/threads/reviewer.ts'
 import { reviewUrlOf } from '../../../drops/threads/threads.ts'
 import { editMessageSchema, openThreadSchema, showImage, writeMessageSchema } from '../../../drops/threads/schemas.ts'
 import { accessModeOf } from '../../../drops/viewers/access.ts'
@@ -187,7 +187,7 @@ function doorRoutes(services: Services, handlers: Handlers): Route[] {
       const site = await requireDrop(services, params.slug)
       const name = (form.get('name') ?? '').trim()
       if (name === '') throw errors.invalidRequest('name: say who you are.')
-      const cookie = await transaction(sql, (tx) => reviewers.enterByLink(tx, site.id, params.token, name))
+      const cookie = await transaction(sql, (tx) => reviewers.enterByLink(tx, site, params.token, name))
       if (cookie === undefined) throw errors.invalidLink()
       return seeOther(`/review/${site.slug}`, { 'set-cookie': cookie })
     }),
@@ -208,7 +208,7 @@ function doorRoutes(services: Services, handlers: Handlers): Route[] {
       const answer = await visitDesk.answer({ kind: 'try', ...about, email, code }, request.ip, 'review')
       const subject = answer.kind === 'admitted' ? openAdmission(secrets, answer.admission)?.subject : undefined
       if (subject === undefined) throw errors.invalidRequest('code: this code does not work. Ask for a new one.')
-      const cookie = await reviewers.enterByMail(site.id, email, form.get('name') ?? '')
+      const cookie = await reviewers.enterByMail(site, email, form.get('name') ?? '')
       if (cookie === undefined) throw errors.invalidRequest('email: sign in to review drops of your own organisation.')
       return seeOther(`/review/${site.slug}`, { 'set-cookie': cookie })
     }),
@@ -236,7 +236,7 @@ function invitationRoutes(services: Services, handlers: Handlers): Route[] {
       const about = { site_id: site.id, host: siteHost(site.slug, config.sitesDomain) }
       const answer = await visitDesk.answer({ kind: 'enter', ...about, token }, request.ip, 'review')
       const cookie =
-        invited && answer.kind === 'admitted' ? await reviewers.enterByMail(site.id, invited.email, name) : undefined
+        invited && answer.kind === 'admitted' ? await reviewers.enterByMail(site, invited.email, name) : undefined
       if (cookie === undefined) throw errors.invalidLink()
       return seeOther(`/review/${site.slug}`, { 'set-cookie': cookie })
     }),
@@ -386,8 +386,9 @@ function scriptRoutes(services: Services, handlers: Handlers): Route[] {
       if (method === 'POST' && isCrossOrigin(request, config.baseUrl))
         throw errors.forbidden('Only our own page asks this.')
       const asked = await handlers.read(request)
-      const { slug } = paramsOf(`${HOME}/x`, request)
-      const result = await answer(asked, await requireReviewer(services, asked, slug))
+      const entered = await requireReviewer(services, asked, paramsOf(`${HOME}/x`, request).slug)
+      requireMay(entered.reviewer, 'read')
+      const result = await answer(asked, entered)
       const headers = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
       return typeof result === 'string' ? htmlReply(200, result, headers) : json(200, result, headers)
     },
@@ -421,8 +422,7 @@ function scriptRoutes(services: Services, handlers: Handlers): Route[] {
       async handle(request) {
         const site = await requireDrop(services, paramsOf(`${HOME}/pass`, request).slug)
         const reviewer = await reviewers.require(request, site.id, 'read')
-        if (!mayDo(reviewer, 'read', { visible: site.threads_visible }))
-          throw errors.forbidden('This is for reviewers.')
+        requireMay(reviewer, 'read')
         return json(200, { pass: (await reviewFrames.of(site, reviewer, { page: '/' })).pass })
       },
     },
