@@ -68,6 +68,19 @@ test('every row of every table, and sequences that go on behind them', async () 
   expect(next!['id']).toBe(2)
 })
 
+test('a new machine whose edge has ordered the service\'s own certificate already can be restored into', async () => {
+  const started = await createTestDatabase()
+  try {
+    const place = openBackupPlace(path.join(folder, 'backup'), folder)
+    const own = { name: '*.drops.test', sealed: 's1.own', not_before: new Date(0), not_after: new Date(1) }
+    await started.sql`insert into certificates ${started.sql(own)}`
+    await restoreBackup(contextOf(started, 'started'), place, undefined)
+    expect([...(await started.sql`select name from certificates`)]).toEqual([{ name: 'www.example.test' }])
+  } finally {
+    await started.close()
+  }
+})
+
 test('a damaged backup leaves the installation as it was', async () => {
   const empty = await createTestDatabase()
   try {
