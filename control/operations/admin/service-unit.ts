@@ -43,6 +43,8 @@ Description=Dropway (${role === 'all' ? 'everything on this machine' : role})
 Documentation=file:${folder}/control/operations/OPERATING.md
 Wants=network-online.target
 After=network-online.target
+# Postgres or Redis may be away for longer than a few starts: it is tried until they are back.
+StartLimitIntervalSec=0
 
 [Service]
 Type=exec

@@ -47,6 +47,11 @@ test.each(serviceRoles)('the unit of role %s starts a program that is there, and
   expect(text).toContain(`Environment=DATA_DIR=/var/lib/dropway${role === 'control' ? ' MALLOC_ARENA_MAX=2' : ''}\n`)
 })
 
+test.each(serviceRoles)('the unit of role %s is started again however often its start fails', (role) => {
+  const [, section = ''] = /^\[Unit\]\n(.*?)^\[/ms.exec(unitText(settings(role))) ?? []
+  expect(section).toMatch(/^StartLimitIntervalSec=0$/m)
+})
+
 test('a unit and a file of settings are written; settings that are there stay, and only their owner reads them', async () => {
   const directory = path.join(folder, 'systemd')
   const first = await installService(settings('edge'), directory)
