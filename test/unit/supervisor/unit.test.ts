@@ -46,6 +46,24 @@ test('a crash is followed by a restart at once, and nothing restarts after stop'
   expect(program.starts).toBe(2)
 })
 
+test('a crash on a disk that is full is followed by a restart, and reported', async () => {
+  const program = fakeProgram()
+  const said: string[] = []
+  const unit = await keepRunning({
+    name: 'x',
+    start: program.start,
+    report: createReport({ write: (text) => said.push(text) }),
+    pause: notedPauses().pause,
+    onChange() {
+      throw new Error('ENOSPC: no space left on device, write')
+    },
+  })
+  program.crash()
+  await expect.poll(() => unit.pid).toBe(2)
+  await unit.stop()
+  expect(said.join('')).toContain('no space left on device')
+})
+
 test('starts that fail are tried again with growing pauses, up to a limit', async () => {
   const program = fakeProgram({ failing: (start) => start > 1 && start < 8 })
   const { waited, pause } = notedPauses()

@@ -9,11 +9,11 @@ export function openLogFile(dataDir: string, name: string): (line: string) => vo
   mkdirSync(path.dirname(file), { recursive: true })
   let bytes = statSync(file, { throwIfNoEntry: false })?.size ?? 0
   return (line) => {
-    if (bytes > MAX_LOG_BYTES) {
-      renameSync(file, `${file}.1`)
-      bytes = 0
-    }
     try {
+      if (bytes > MAX_LOG_BYTES) {
+        renameSync(file, `${file}.1`)
+        bytes = 0
+      }
       appendFileSync(file, `${line}\n`)
       bytes += Buffer.byteLength(line) + 1
     } catch {

@@ -52,6 +52,15 @@ export async function keepRunning({
   cancel?.addEventListener('abort', () => stopping.abort())
   let running: Running | undefined = await start(cancel ?? stopping.signal)
 
+  /** What cannot be noted, on a full disk, is no reason to let go of what runs. */
+  function changed(): void {
+    try {
+      onChange()
+    } catch (error) {
+      report.problem(name, error)
+    }
+  }
+
   async function watch(): Promise<void> {
     let crashes = 0
     while (!stopping.signal.aborted) {
@@ -59,7 +68,7 @@ export async function keepRunning({
       await running?.exited
       if (stopping.signal.aborted) return
       running = undefined
-      onChange()
+      changed()
       crashes = Date.now() - startedAt > HEALTHY_AFTER_MS ? 1 : crashes + 1
       const delayMs = stepAt(RESTART_DELAYS_MS, crashes - 1)
       report.crashed(name, delayMs)
@@ -73,7 +82,7 @@ export async function keepRunning({
     try {
       running = await start(stopping.signal)
       report.restarted(name)
-      onChange()
+      changed()
     } catch (error) {
       if (!stopping.signal.aborted) report.problem(name, error)
     }
