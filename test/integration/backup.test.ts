@@ -68,7 +68,7 @@ test('every row of every table, and sequences that go on behind them', async () 
   expect(next!['id']).toBe(2)
 })
 
-test('a new machine whose edge has ordered the service\'s own certificate already can be restored into', async () => {
+test("a new machine whose edge has ordered the service's own certificate already can be restored into", async () => {
   const started = await createTestDatabase()
   try {
     const place = openBackupPlace(path.join(folder, 'backup'), folder)

@@ -1,10 +1,12 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
+import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { GIVEN } from '../support/given.ts'
 import {
   freePorts,
@@ -17,6 +19,7 @@ import {
 } from '../support/stack.ts'
 
 const SUPERVISOR = 'control/operations/supervisor/main.ts'
+const ALREADY_RUNS = /^Dropway already runs on .* Stop it, or set DATA_DIR to another directory\.\n$/
 
 describe('a running stack', () => {
   let stack: OwnStack
@@ -51,10 +54,18 @@ describe('a running stack', () => {
     },
   )
 
-  test('a second start on the same DATA_DIR is refused', async () => {
+  test('a second start on the same DATA_DIR is refused, from another container too', async () => {
     const { code, stderr } = await run([SUPERVISOR], stack.env)
-    expect(stderr).toMatch(/^Dropway already runs on .* Stop it, or set DATA_DIR to another directory\.\n$/)
+    expect(stderr).toMatch(ALREADY_RUNS)
     expect(code).toBe(1)
+    const before = stack.pids()
+    // Process ids and shared memory of its own, and other ports: nothing but the files tells of the first one.
+    const apart = ['--user', '--map-root-user', '--pid', '--ipc', '--net', '--fork', '--kill-child', '--mount-proc']
+    const args = [...apart, process.execPath, SUPERVISOR]
+    const second = spawn('unshare', args, { env: stack.env, stdio: ['ignore', 'ignore', 'pipe'] })
+    onTestFinished(() => void second.kill('SIGKILL'))
+    expect(await text(second.stderr)).toMatch(ALREADY_RUNS)
+    expect(stack.pids()).toEqual(before)
   })
 
   test('the doctor finds it well and prints what memory it takes', async () => {

@@ -1,14 +1,16 @@
 /** What must be true before anything is started; each failure is one sentence that says what to do. */
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { memoryLimit } from '../../../shared/running/memory.ts'
-import { isAlive, startTimeOf } from './processes/processes.ts'
 
 /** A reason not to start that the operator can mend. Shown without a stack trace. */
 export class StartRefused extends Error {}
 
 const MB = 1_000_000
+/** Held while a supervisor runs. */
+export const LOCK_FILE = 'supervisor.held'
+const SQLITE_BUSY = 5
 
 /** Refuses a start that the kernel would end later, again and again, when people use it. */
 export function requireMemory(minimumMb: number, availableBytes = memoryLimit()): void {
@@ -55,34 +57,21 @@ function listenError(port: number, address: string | undefined): Promise<string 
   })
 }
 
-/** One supervisor per DATA_DIR. Returns how to give it back. */
+/**
+ * One supervisor per DATA_DIR, in whichever containers they run: a process id would mean nothing in another one. The kernel
+ * holds the lock for as long as its process is there, running or stopped. Node can ask for one through SQLite alone; the
+ * file stays empty, and stays. Returns how to give it back.
+ */
 export function lockDataDir(dataDir: string): () => void {
-  const file = path.join(dataDir, 'supervisor.lock')
-  const mine = `${process.pid} ${startTimeOf(process.pid)}\n`
-  for (let attempt = 1; attempt <= 3; attempt++) {
-    try {
-      writeFileSync(file, mine, { flag: 'wx' })
-      return () => rmSync(file, { force: true })
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    }
-    const holder = holderOf(file)
-    if (holder !== undefined) {
-      throw new StartRefused(
-        `Dropway already runs on ${dataDir} (process ${holder}). Stop it, or set DATA_DIR to another directory.`,
-      )
-    }
-    // Left by a supervisor that was killed.
-    rmSync(file, { force: true })
-  }
-  throw new StartRefused(`${file} cannot be taken. Is another start under way?`)
-}
-
-function holderOf(file: string): number | undefined {
+  const lock = new DatabaseSync(path.join(dataDir, LOCK_FILE))
   try {
-    const [pid, startTime] = readFileSync(file, 'utf8').trim().split(' ')
-    return isAlive(Number(pid)) && startTimeOf(Number(pid)) === startTime ? Number(pid) : undefined
-  } catch {
-    return undefined
+    lock.exec('begin exclusive')
+  } catch (error) {
+    lock.close()
+    if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw error
+    throw new StartRefused(
+      `Dropway already runs on ${dataDir}, here or in another container. Stop it, or set DATA_DIR to another directory.`,
+    )
   }
+  return () => lock.close()
 }
