@@ -37,6 +37,8 @@ export const TLS_OPTIONS = {
   honorCipherOrder: true,
   // Browsers bring keys for the first two; the hybrid keeps today's traffic closed to tomorrow's quantum computers.
   ecdhCurve: 'X25519MLKEM768:X25519:P-256:P-384',
+  // Tickets of one worker are good at every other one, whichever certificate it has.
+  sessionIdContext: 'dropway-edge',
 } as const satisfies tls.SecureContextOptions
 
 const LISTEN_BACKLOG = 4096
@@ -77,8 +79,6 @@ export function createTlsListener(dependencies: TlsListenerDependencies): TlsLis
     ALPNProtocols: ['h2', 'http/1.1'],
     handshakeTimeout: HANDSHAKE_MS,
     ticketKeys,
-    // Tickets of one worker are good at every other one.
-    sessionIdContext: 'dropway-edge',
     SNICallback: (servername, done) => done(null, certificates.contextFor(servername)),
   })
   tlsServer.on('tlsClientError', (_error, socket) => socket.destroy())

@@ -7,7 +7,10 @@ import path from 'node:path'
 import tls from 'node:tls'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { openLocalCa } from '../../../certs/local/local-ca.ts'
+import { createCertificateIndex } from '../../../certs/certificates.ts'
+import { createTlsListener, TLS_OPTIONS, type TlsListener } from '../../../edge/accept/listen.ts'
 import { rotateTicketKeys, ticketKeys } from '../../../edge/accept/tickets.ts'
+import { createNetworkLimits } from '../../../edge/accept/visitors/limits.ts'
 import type { CertificateBundle } from '../../../shared/certificates/bundle.ts'
 import { HOUR_MS, systemClock } from '../../../shared/running/clock.ts'
 import { createSecrets } from '../../../shared/secrets/secrets.ts'
@@ -48,14 +51,44 @@ test('keys are changed when the period ends, and again', () => {
 
 test('a ticket is good at another server with the same keys, and not after they have changed', async () => {
   const [one, other] = [await serverAt(AT), await serverAt(AT + HOUR_MS)]
-  const first = visit(one)
-  const [ticket] = (await once(first, 'session')) as [Buffer]
-  first.destroy()
-  expect(await isReused(visit(other, ticket))).toBe(true)
+  const ticket = await ticketOf(portOf(one))
+  expect(await isReused(visit(portOf(other), ticket))).toBe(true)
   other.setTicketKeys(ticketKeys(secrets, AT + PERIOD_MS))
-  expect(await isReused(visit(other, ticket))).toBe(false)
+  expect(await isReused(visit(portOf(other), ticket))).toBe(false)
   for (const server of [one, other]) server.close()
 })
+
+test('a ticket is good at a listener whose certificate was replaced since, and the reverse', async () => {
+  const { port, listener, stop } = await listen()
+  const before = await ticketOf(port)
+  listener.setFallback(certificate)
+  const after = await ticketOf(port)
+  expect(await isReused(visit(port, before))).toBe(true)
+  const other = await listen()
+  expect(await isReused(visit(other.port, after))).toBe(true)
+  await Promise.all([stop(), other.stop()])
+})
+
+async function listen(): Promise<{ listener: TlsListener; port: number; stop(): Promise<void> }> {
+  const limits = createNetworkLimits({ connections: 100, handshakesPerSecond: 100, requestsPerSecond: 100 })
+  const listener = createTlsListener({
+    certificates: createCertificateIndex({ fallback: certificate, tlsOptions: TLS_OPTIONS }),
+    fallback: certificate,
+    visitorIps: { isTrusted: () => false, visitorOf: (peer) => peer },
+    limits,
+    ticketKeys: ticketKeys(secrets, AT),
+    onExchange() {},
+    onAnswer() {},
+    isService: () => false,
+    onRefusedConnection() {},
+  })
+  const port = await listener.listen(0, '127.0.0.1')
+  const stop = (): Promise<void> => {
+    limits.stop()
+    return listener.drain(0)
+  }
+  return { listener, port, stop }
+}
 
 async function serverAt(nowMs: number): Promise<tls.Server> {
   const options = { ...certificate, ticketKeys: ticketKeys(secrets, nowMs), sessionIdContext: 'dropway-edge' }
@@ -65,8 +98,18 @@ async function serverAt(nowMs: number): Promise<tls.Server> {
   return server
 }
 
-function visit(server: tls.Server, session?: Buffer): tls.TLSSocket {
-  const { port } = server.address() as AddressInfo
+function portOf(server: tls.Server): number {
+  return (server.address() as AddressInfo).port
+}
+
+async function ticketOf(port: number): Promise<Buffer> {
+  const socket = visit(port)
+  const [ticket] = (await once(socket, 'session')) as [Buffer]
+  socket.destroy()
+  return ticket
+}
+
+function visit(port: number, session?: Buffer): tls.TLSSocket {
   return tls.connect({ port, host: '127.0.0.1', servername: 'localhost', rejectUnauthorized: false, session }).resume()
 }
 
