@@ -14,7 +14,7 @@ import type { Drop, Exchange, HeaderList, Intent, Markup, ServedSite, Snippets }
 import { chooseEncoding, prefersMarkdown } from '../rewrite/negotiate.ts'
 import { cutPieces, inject, injectedPieces, sizeOf, type Piece } from '../rewrite/inject.ts'
 import { assetHeaders, entityTag, markupOf } from '../rewrite/headers.ts'
-import { MAX_CACHED_BYTES, MAX_ENTRY_BYTES, type BlobCache } from '../store/blob-cache.ts'
+import { MAX_CACHED_BYTES, MAX_ENTRY_BYTES, storedBytes, type BlobCache } from '../store/blob-cache.ts'
 import { describeVariant, type Representation } from '../send/representation.ts'
 import { compressLive } from './compression.ts'
 import type { Machines } from './machines/machines.ts'
@@ -105,10 +105,7 @@ export function createRepresentations({
     const { hash, size } = variant
     if (size > MAX_CACHED_BYTES)
       return describeVariant(headers, size, isPage, { stream: (range) => blobs.stream(hash, range) })
-    return describeVariant(headers, size, isPage, {
-      bytes: () => ofSize(cache.get(hash), size),
-      load: async () => requireSize(await blob(hash), size),
-    })
+    return describeVariant(headers, size, isPage, storedBytes({ blobs, cache }, variant))
   }
 
   function asPublished(
@@ -246,14 +243,4 @@ function keptEncodings({ size, encodings }: ManifestFile): ManifestFile['encodin
   if (size <= MAX_CACHED_BYTES || encodings === undefined) return encodings
   const kept = Object.entries(encodings).filter(([, made]) => made.size * LIVE_SIZE_FACTOR <= MAX_ENTRY_BYTES)
   return Object.fromEntries(kept)
-}
-
-/** The length of an answer is the manifest's word for it; bytes that belie it are as good as missing. */
-function ofSize(bytes: Buffer | undefined, size: number): Buffer | undefined {
-  return bytes?.length === size ? bytes : undefined
-}
-
-function requireSize(bytes: Buffer, size: number): Buffer {
-  if (bytes.length !== size) throw new Error(`a blob has ${bytes.length} bytes, its manifest says ${size}`)
-  return bytes
 }

@@ -8,6 +8,7 @@
  *   large:   not admitted (see MAX_ENTRY_BYTES): one 100 MB file must not flush thousands of small ones
  */
 import { LRUCache } from 'lru-cache'
+import type { BlobStore } from '../../shared/blobs/blob-store.ts'
 
 /** Larger blobs are streamed from the store. */
 export const MAX_CACHED_BYTES = 1_000_000
@@ -48,5 +49,23 @@ export function createBlobCache(maxBytes: number): BlobCache {
       return pending
     },
     sizeBytes: () => buffers.calculatedSize,
+  }
+}
+
+/** A blob's bytes, from memory where they are there. Its record says how long it is: bytes that belie it are as good as missing. */
+export function storedBytes(
+  { blobs, cache }: { blobs: Pick<BlobStore, 'read'>; cache: BlobCache },
+  { hash, size }: { readonly hash: string; readonly size: number },
+): { bytes(): Buffer | undefined; load(): Promise<Buffer> } {
+  return {
+    bytes() {
+      const kept = cache.get(hash)
+      return kept?.length === size ? kept : undefined
+    },
+    async load() {
+      const read = await cache.load(hash, () => blobs.read(hash))
+      if (read.length !== size) throw new Error(`a blob has ${read.length} bytes, its record says ${size}`)
+      return read
+    },
   }
 }

@@ -1,10 +1,14 @@
 import { expect, test } from 'vitest'
 import type { Drop, Exchange, Snippets } from '../../../edge/context.ts'
+import { createMachines } from '../../../edge/processes/machines/machines.ts'
 import { createRepresentations } from '../../../edge/processes/representations.ts'
 import { headerOf } from '../../../edge/send/representation.ts'
 import { createBlobCache } from '../../../edge/store/blob-cache.ts'
+import { indexManifest } from '../../../edge/locate/site-index.ts'
+import { createSites } from '../../../edge/store/sites.ts'
 import type { ManifestFile } from '../../../shared/contracts/manifest.ts'
-import { fileOf } from '../../support/manifests.ts'
+import { cardTarget } from '../../../shared/contracts/route-record.ts'
+import { fileOf, routeOf } from '../../support/manifests.ts'
 
 const page = Buffer.from('<p>page</p>')
 const snippets: Snippets = {
@@ -48,4 +52,23 @@ test.each<[string, Partial<ManifestFile>, string | undefined]>([
   expect(await encodingOf(file, snippets)).toBe(encoding)
   // Without snippets there is nothing to compress: what was made at publish is sent.
   expect(await encodingOf(file, undefined)).toBe('br')
+})
+
+test.each([
+  ['as long as its record says', page.length, true],
+  ['shorter', page.length + 1, false],
+  ['longer', page.length - 1, false],
+])('a card that is %s', async (_, size, isSent) => {
+  const blobs = { read: async () => page, stream: () => expect.fail('streamed') }
+  const sites = createSites(blobs, indexManifest)
+  const machines = createMachines({ blobs, cache: createBlobCache(10_000_000), sites, publicPort: undefined })
+  const card: [string, number] = ['c'.repeat(64), size]
+  const about = { versionNumber: 1, isProtected: false, isPreview: false, isForMembers: false }
+  const drop: Drop = { route: routeOf({ card }), ...about }
+  const made = await machines.generated(drop, { target: cardTarget(card[0]) } as Exchange)
+  const source = made?.source as { bytes(): Buffer | undefined; load(): Promise<Buffer> }
+  const loaded = await source.load().catch(() => undefined)
+  // What was read is in memory now.
+  expect([loaded, source.bytes()]).toEqual(isSent ? [page, page] : [undefined, undefined])
+  await machines.close()
 })
