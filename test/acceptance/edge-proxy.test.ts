@@ -77,6 +77,22 @@ test.each([
   await expectOnly(`${method} /asked`)
 })
 
+test.each([
+  '/a//b',
+  '//a',
+  '///',
+  '//a@b/c',
+  '//a@[/',
+  '/next/http:/x',
+  '/https:/x?next=https:/y//z',
+  '/a/../b/./c',
+  '/%2F%2f/%5C?a?b',
+])('the path %s arrives as it was sent', async (target) => {
+  expect((await fixture.h2(HOST, target)).text).toBe('answered')
+  expect(await h1(`GET ${target} HTTP/1.1\r\nConnection: close`, '')).toContain('answered')
+  expect(seen).toEqual([`GET ${target}`, `GET ${target}`])
+})
+
 test('a connection is kept or closed as its caller wishes', async () => {
   const answer = await h1('GET /asked HTTP/1.1\r\nConnection: close', '')
   expect(answer.toLowerCase()).toContain('connection: close')
