@@ -2,7 +2,7 @@
 import type { OAuth } from '../doors/oauth/oauth.ts'
 import type { SignInHooks } from '../doors/oauth/tokens.ts'
 import { eraseContributions } from '../drops/threads/threads.ts'
-import { endMemberAdmissions } from '../drops/viewers/lists.ts'
+import { endMemberAdmissions, resumeMemberAdmissions } from '../drops/viewers/lists.ts'
 import type { AccountHooks } from '../people/accounts/contract.ts'
 import type { OrganisationHooks } from '../people/organisations/dependencies.ts'
 import type { Drops } from './drops.ts'
@@ -26,9 +26,11 @@ export function createHooks(
     },
     async onMemberLeft(tx, userId, orgId, now) {
       for (const siteId of await endMemberAdmissions(tx, { userId, orgId, now })) await refreshRoutes(tx, siteId)
-      // The account is closed: what the person said about drops goes with it.
-      if (orgId === undefined) await eraseContributions(tx, 'member', userId)
     },
+    async onMemberBack(tx, userId, now) {
+      for (const siteId of await resumeMemberAdmissions(tx, userId, now)) await refreshRoutes(tx, siteId)
+    },
+    onAccountClosed: (tx, userId) => eraseContributions(tx, 'member', userId),
     endConnectedApps: endGrantsOf,
     propagate: routing.propagate,
   }

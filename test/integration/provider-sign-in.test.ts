@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { allRoutes } from '../../control/composition/routes.ts'
 import { createDashboard } from '../../control/doors/dashboard/dashboard.ts'
+import { noteAdmission, subjectOf } from '../../control/drops/viewers/lists.ts'
 import { createHttpServer } from '../../control/ground/http/server/server.ts'
 import { systemClock } from '../../shared/running/clock.ts'
 import { silentLog } from '../../shared/running/log.ts'
@@ -109,6 +110,13 @@ function openBrowser({ url }: Pick<Instance, 'url'>) {
       return (await get(`${url}/account`)).status === 200
     },
   }
+}
+
+/** Asks the provider after everyone, `first` before the others. */
+async function recheckAll({ sql, services }: Instance, first = ''): Promise<void> {
+  await sql`update provider_identities set checked_at = case when subject = ${first} then 'epoch'::timestamptz
+    else '2000-01-01'::timestamptz end`
+  await services.providerSignIn!.recheck(new AbortController().signal)
 }
 
 describe('coming in', () => {
@@ -242,6 +250,37 @@ describe('groups', () => {
   })
 })
 
+describe('groups that only userinfo names', () => {
+  test('are followed when a person is asked after, and what it does not say changes nothing', async () => {
+    const provider = await startProvider()
+    const instance = await openInstance(provider, { OIDC_GROUPS: 'staff=member,leads=admin', OIDC_RECHECK: '1ms' })
+    const roles = async (): Promise<string[]> =>
+      (
+        await instance.sql<{ role: string }[]>`
+          select m.role from memberships m join organisations o on o.id = m.org_id join users u on u.id = m.user_id
+          where not o.personal and u.email = ${ADA.email}`
+      ).map(({ role }) => role)
+    await instance.newActor()
+    const withoutGroups = (own: Record<string, unknown>) => ({ ...own, groups: undefined })
+    provider.lie({ claims: withoutGroups })
+    provider.signIn(ADA)
+    await openBrowser(instance).signIn()
+    expect(await roles()).toEqual(['member'])
+    provider.change({ ...ADA, groups: ['leads'] })
+    await recheckAll(instance)
+    expect(await roles()).toEqual(['admin'])
+    provider.lie({ claims: withoutGroups, userInfo: withoutGroups })
+    await recheckAll(instance)
+    expect(await roles()).toEqual(['admin'])
+    provider.lie({ claims: withoutGroups, userInfo: () => ({ sub: 'somebody else' }) })
+    await recheckAll(instance)
+    provider.lie({ claims: withoutGroups })
+    provider.change({ ...ADA, groups: [] })
+    await recheckAll(instance)
+    expect(await roles()).toEqual([])
+  })
+})
+
 describe('people who left', () => {
   test('are out at the next question; while the provider is away everyone stays in', async () => {
     const provider = await startProvider()
@@ -296,6 +335,153 @@ describe('people who left', () => {
     provider.remove('ada')
     await sleep(5)
     await instance.services.providerSignIn!.recheck(new AbortController().signal)
+    expect(await browser.isWelcome()).toBe(false)
+  })
+
+  test('one person about whom the provider cannot say holds nobody else back', async () => {
+    const { provider, instance } = shared
+    const [odd, bob] = [somebody(), somebody()]
+    for (const each of [odd, bob]) {
+      provider.signIn(each)
+      await openBrowser(instance).signIn()
+    }
+    const welcome = async ({ sub }: { sub: string }): Promise<boolean> =>
+      (await instance.sql`select 1 from provider_identities where subject = ${sub} and lapsed_at is null`).length === 1
+    provider.stumbleAt(odd.sub)
+    provider.remove(bob.sub)
+    await recheckAll(instance, odd.sub)
+    expect([await welcome(odd), await welcome(bob)]).toEqual([true, false])
+    // What was kept of the odd one still asks after them.
+    provider.stumbleAt(undefined)
+    await recheckAll(instance)
+    expect(await welcome(odd)).toBe(true)
+    provider.remove(odd.sub)
+    await recheckAll(instance)
+    expect(await welcome(odd)).toBe(false)
+  })
+
+  test('a run ends when the provider says nothing about several in a row', async () => {
+    const provider = await startProvider()
+    const instance = await openInstance(provider, { OIDC_RECHECK: '1ms' })
+    for (let count = 0; count < 5; count++) {
+      provider.signIn(somebody())
+      await openBrowser(instance).signIn()
+    }
+    provider.goDown(true)
+    await recheckAll(instance)
+    expect((await instance.sql`select 1 from provider_identities where checked_at = '2000-01-01'`).length).toBe(2)
+    expect((await instance.sql`select 1 from provider_identities where lapsed_at is not null`).length).toBe(0)
+  })
+
+  /** A person of the provider who also has a password, a session by it, a token and a private drop that they opened. */
+  async function manySided() {
+    const { provider, instance } = shared
+    const { services, sql } = instance
+    const ada = somebody()
+    const { userId, orgId } = await services.accounts.createAccount({
+      email: ada.email,
+      password: PASSWORD,
+      verified: true,
+    })
+    const from = { ip: '203.0.113.7', userAgent: '', acceptLanguage: undefined, geoCountry: undefined }
+    const circumstances = { ...from, anonymousId: undefined, sessionSecret: undefined }
+    const withPassword = () => services.accounts.signIn({ email: ada.email, password: PASSWORD }, circumstances)
+    const sessionOf = async ({ setCookie }: { setCookie: string }): Promise<boolean> => {
+      const browser = openBrowser(instance)
+      browser.jar.set('__Host-dropway_session', /=([^;]*)/.exec(setCookie)![1]!)
+      return browser.isWelcome()
+    }
+    const { token } = await services.tokens.createFor({ userId, orgId, emailVerified: true }, { name: 'ci' })
+    return {
+      provider,
+      instance,
+      ada,
+      userId,
+      withPassword,
+      sessionOf,
+      hasToken: async () => (await services.access.tokenActor(token, '::1')) !== undefined,
+      async comeByProvider(who = ada): Promise<void> {
+        provider.signIn(who)
+        await openBrowser(instance).signIn()
+      },
+      async leave(who = ada): Promise<void> {
+        provider.remove(who.sub)
+        await recheckAll(instance)
+      },
+      sql,
+    }
+  }
+
+  test('are out however they came in, and come back by the provider alone', async () => {
+    const world = await manySided()
+    const { instance, ada, userId, withPassword, sessionOf } = world
+    await world.comeByProvider()
+    const session = await withPassword()
+    const owner = await instance.newActor('plus')
+    const team = await instance.newTeam(owner, 'plus')
+    await instance.sql`insert into memberships (org_id, user_id, role, created_at)
+      values (${team.orgId}, ${userId}, 'member', '2026-01-01')`
+    const { site } = await instance.publishPage(team, 'Ours')
+    await instance.services.sites.patch(team, site.id, { access_mode: 'viewers' })
+    const subject = await subjectOf(instance.sql, site.id, ada.email)
+    expect(subject).toBe(`${userId}.${Date.parse('2026-01-01') / 1000}`)
+    await noteAdmission(instance.sql, site.id, subject!, new Date(Date.now() + 86_400_000))
+    const ended = async () => (await instance.routeOf(site.slug)).viewers?.ended.map(([who]) => who)
+    expect([await sessionOf(session), await ended()]).toEqual([true, []])
+
+    await world.leave()
+    expect([await sessionOf(session), await world.hasToken(), await ended()]).toEqual([false, false, [subject]])
+    expect(await subjectOf(instance.sql, site.id, ada.email)).toBeUndefined()
+    await expect(withPassword()).rejects.toMatchObject({ status: 401, code: 'provider_refused' })
+
+    await world.comeByProvider()
+    expect([await sessionOf(await withPassword()), await world.hasToken(), await ended()]).toEqual([true, true, []])
+    // The session from before has ended for good.
+    expect(await sessionOf(session)).toBe(false)
+  })
+
+  test('a drop of an organisation that asks for a second factor knows no member without one', async () => {
+    const { instance } = shared
+    const owner = await instance.newActor('plus')
+    const team = await instance.newTeam(owner, 'plus')
+    const { site } = await instance.publishPage(team, 'Ours')
+    expect(await subjectOf(instance.sql, site.id, owner.email)).toMatch(owner.userId)
+    await instance.sql`update organisations set requires_second_factor = true where id = ${team.orgId}`
+    expect(await subjectOf(instance.sql, site.id, owner.email)).toBeUndefined()
+  })
+
+  test('who has another id there, or another provider, is who they are now', async () => {
+    const world = await manySided()
+    const { ada, userId, sql } = world
+    const renewed = { ...ada, sub: `${ada.sub}-again` }
+    await world.comeByProvider()
+    await world.leave()
+    expect(await world.hasToken()).toBe(false)
+    await world.comeByProvider(renewed)
+    expect(await world.hasToken()).toBe(true)
+    // The older id lapses after the newer one has come.
+    await world.comeByProvider()
+    await world.leave()
+    expect([await world.hasToken(), await world.sessionOf(await world.withPassword())]).toEqual([true, true])
+    await world.leave(renewed)
+    expect(await world.hasToken()).toBe(false)
+    // Another provider takes the place of this one.
+    await sql`update provider_identities set issuer = 'https://former.example' where user_id = ${userId}`
+    expect(await world.hasToken()).toBe(false)
+    await world.comeByProvider({ ...ada, sub: `${ada.sub}-elsewhere` })
+    expect(await world.hasToken()).toBe(true)
+  })
+
+  test('are asked after by their access token where the provider tells of logouts too', async () => {
+    const provider = await startProvider()
+    provider.withoutRefreshTokens()
+    provider.announceLogouts()
+    const instance = await openInstance(provider, { OIDC_RECHECK: '1ms' })
+    provider.signIn(ADA)
+    const browser = openBrowser(instance)
+    await browser.signIn()
+    provider.remove('ada')
+    await recheckAll(instance)
     expect(await browser.isWelcome()).toBe(false)
   })
 

@@ -62,6 +62,8 @@ export async function createAccountsFixture(log: Log = silentLog) {
     },
     claim: async (_: unknown, { anonymousId }: { anonymousId: string }) => hookCalls.push(['claim', anonymousId]),
     onMemberLeft: async (_: unknown, userId: string) => void hookCalls.push(['onMemberLeft', userId]),
+    onAccountClosed: async (_: unknown, userId: string) => void hookCalls.push(['onAccountClosed', userId]),
+    onMemberBack: async () => {},
     endConnectedApps: async (_: unknown, userId: string) => void hookCalls.push(['endConnectedApps', userId]),
     propagate: async () => void hookCalls.push(['propagate', '']),
   }

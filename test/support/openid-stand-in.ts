@@ -59,6 +59,7 @@ export async function startOpenIdStandIn({ clientId = 'dropway', clientSecret = 
   let isDown = false
   let givesRefreshTokens = true
   let tellsOfLogouts = false
+  let stumblesAt: string | undefined
   const codes = new Map<
     string,
     { challenge: string; nonce: string; redirectUri: string; person: StandInPerson; isAskedWhen: boolean }
@@ -108,6 +109,7 @@ export async function startOpenIdStandIn({ clientId = 'dropway', clientSecret = 
     if (form.get('grant_type') === 'refresh_token') {
       const token = form.get('refresh_token') ?? ''
       const of = refreshTokens.get(token)
+      if (of && of.sub === stumblesAt) return [500, { error: 'server_error' }]
       refreshTokens.delete(token)
       return of ? [200, tokensFor(of, undefined)] : [400, { error: 'invalid_grant' }]
     }
@@ -197,6 +199,8 @@ export async function startOpenIdStandIn({ clientId = 'dropway', clientSecret = 
       for (const map of [refreshTokens, accessTokens])
         for (const [token, of] of map) if (of.sub === sub) map.delete(token)
     },
+    /** It fails at every question about this person, and at no other. */
+    stumbleAt: (sub: string | undefined) => void (stumblesAt = sub),
     /** Their groups change, for what asks from now on. */
     change(changed: StandInPerson): void {
       for (const map of [refreshTokens, accessTokens])

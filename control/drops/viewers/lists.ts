@@ -251,6 +251,10 @@ export async function endMemberAdmissions(
   return [...new Set(found.map(({ siteId }) => siteId))]
 }
 
+/** A person is welcome again: what they opened as a member goes on. Returns the drops whose routes change. */
+export const resumeMemberAdmissions = (tx: Sql, userId: string, now: Date): Promise<string[]> =>
+  queries.resumeAdmissionsOfMember(tx, userId, now)
+
 /** A drop is deleted: the addresses of its viewers go with it, and the mails to them. */
 export async function eraseViewers(tx: Sql, siteId: string): Promise<void> {
   await queries.eraseSite(tx, siteId)

@@ -1,5 +1,7 @@
 /** SQL of viewers, guest links and admissions. */
 import { one, type Sql } from '../../ground/database/sql.ts'
+import { hasLapsedOf } from '../../people/access/provider-queries.ts'
+import { hasFactorOf } from '../../people/access/second-factor.ts'
 import type { NamedViewer, ViewerRole } from './access.ts'
 
 export interface ViewerRow {
@@ -94,9 +96,12 @@ export async function findViewerFor(sql: Sql, siteId: string, email: string): Pr
   return row?.id
 }
 
+/** The person and the second in which they joined, so that a member who left and came back comes in anew. */
+const memberSubjectOf = (sql: Sql) => sql`m.user_id || '.' || extract(epoch from m.created_at)::bigint`
+
 /**
- * A verified member of the organisation that the drop belongs to: the person and the second in which they joined, so
- * that a member who left and came back comes in anew.
+ * A verified member of the organisation that the drop belongs to. Who has left it for its other doors is none here: without
+ * the second factor that it asks for, or removed at the sign-in provider.
  */
 export async function findMemberFor(
   sql: Sql,
@@ -104,9 +109,11 @@ export async function findMemberFor(
   by: { readonly email: string } | { readonly userId: string },
 ): Promise<string | undefined> {
   const [row] = await sql<{ subject: string }[]>`
-    select u.id || '.' || extract(epoch from m.created_at)::bigint as subject
-    from sites s join memberships m on m.org_id = s.org_id join users u on u.id = m.user_id
+    select ${memberSubjectOf(sql)} as subject
+    from sites s join organisations o on o.id = s.org_id join memberships m on m.org_id = s.org_id
+    join users u on u.id = m.user_id
     where s.id = ${siteId} and u.email_verified_at is not null
+      and (not o.requires_second_factor or ${hasFactorOf(sql, 'u.id')}) and not ${hasLapsedOf(sql, 'u.id')}
       and ${'email' in by ? sql`lower(u.email) = ${by.email}` : sql`u.id = ${by.userId}`}`
   return row?.subject
 }
@@ -166,7 +173,8 @@ export async function subjectExists(sql: Sql, siteId: string, subject: string): 
     select from viewers where site_id = ${siteId} and id = ${subject}
     union all select from guest_links where site_id = ${siteId} and id = ${subject}
     union all select from sites s join memberships m on m.org_id = s.org_id
-      where s.id = ${siteId} and m.user_id = ${userId} and extract(epoch from m.created_at)::bigint = ${Number(joined)}`
+      where s.id = ${siteId} and m.user_id = ${userId} and extract(epoch from m.created_at)::bigint = ${Number(joined)}
+        and not ${hasLapsedOf(sql, 'm.user_id')}`
   return rows.length > 0
 }
 
@@ -218,6 +226,17 @@ export async function admissionsOfMember(
     select s.id as "siteId", a.subject from admissions a join sites s on s.id = a.site_id
     where starts_with(a.subject, ${`${userId}.`}) and a.ended_at is null and a.until > ${now} and s.deleted_at is null
       and ${orgId === undefined ? sql`true` : sql`s.org_id = ${orgId}`} order by s.id`
+}
+
+/** Takes back the end of what belongs to a membership that is still there. */
+export async function resumeAdmissionsOfMember(sql: Sql, userId: string, now: Date): Promise<string[]> {
+  const rows = await sql<{ siteId: string }[]>`
+    update admissions a set ended_at = null
+    from sites s join memberships m on m.org_id = s.org_id
+    where s.id = a.site_id and s.deleted_at is null and m.user_id = ${userId} and a.subject = ${memberSubjectOf(sql)}
+      and a.ended_at is not null and a.until > ${now}
+    returning a.site_id as "siteId"`
+  return rows.map(({ siteId }) => siteId)
 }
 
 export async function insertViewerInvitation(

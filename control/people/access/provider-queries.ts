@@ -16,7 +16,25 @@ export async function findIdentity(sql: Sql, issuer: string, subject: string): P
   return row
 }
 
-/** The person has signed in: they are vouched for again, with a new grant. */
+/**
+ * The person in the column `user` was removed at the provider: at some provider everyone that they were has lapsed. Until
+ * they come by a provider again, nothing of theirs opens anything.
+ */
+export const hasLapsedOf = (sql: Sql, user: string) => sql`
+  exists (select 1 from provider_identities p where p.user_id = ${sql(user)} and p.lapsed_at is not null
+    and not exists (select 1 from provider_identities q
+      where q.user_id = p.user_id and q.issuer = p.issuer and q.lapsed_at is null))`
+
+export async function hasLapsed(sql: Sql, userId: string): Promise<boolean> {
+  const [row] = await sql<{ has: boolean }[]>`
+    select ${hasLapsedOf(sql, 'u.id')} as has from users u where u.id = ${userId}`
+  return row?.has ?? false
+}
+
+/**
+ * The person has signed in: they are vouched for again, with a new grant. Who they were before and are no more, under
+ * another id or at another provider, says nothing about them any longer.
+ */
 export async function putIdentity(
   sql: Sql,
   identity: IdentityRow & { readonly issuer: string; readonly now: Date },
@@ -27,6 +45,7 @@ export async function putIdentity(
       ${identity.now}, ${identity.now})
     on conflict (issuer, subject) do update
     set sealed_grant = excluded.sealed_grant, checked_at = excluded.checked_at, lapsed_at = null`
+  await sql`delete from provider_identities where user_id = ${identity.userId} and lapsed_at is not null`
 }
 
 /** One who is due and can still do something here; other controls take others. */
@@ -53,6 +72,11 @@ export async function markChecked(
   await sql`
     update provider_identities set checked_at = ${checked.now}, sealed_grant = ${checked.sealedGrant}
     where id = ${identityId}`
+}
+
+/** The provider could not say: the others are asked about before this one is again. */
+export async function postpone(sql: Sql, identityId: string, now: Date): Promise<void> {
+  await sql`update provider_identities set checked_at = ${now} where id = ${identityId}`
 }
 
 export async function markLapsed(sql: Sql, identityId: string, now: Date): Promise<void> {

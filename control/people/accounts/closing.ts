@@ -71,6 +71,7 @@ export function createCloseAccount({
       await closeOrganisation(tx, id, now())
     }
     await hooks.onMemberLeft(tx, user.id, undefined, now())
+    await hooks.onAccountClosed(tx, user.id)
     await leaveAllOrganisations(tx, user.id)
     await endSessionsOf(tx, user.id)
     await revokeTokensOf(tx, user.id, now())

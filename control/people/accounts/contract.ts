@@ -169,6 +169,8 @@ export interface AccountHooks {
   onOrganisationDeleted(tx: RoutingTransaction, orgId: string, now: Date): Promise<void>
   /** What the person has opened as a member of organisations is closed to them. */
   onMemberLeft(tx: RoutingTransaction, userId: string, orgId: string | undefined, now: Date): Promise<void>
+  /** What the person said about drops goes with the account. */
+  onAccountClosed(tx: RoutingTransaction, userId: string): Promise<void>
   /** Ends the person's connected apps. */
   endConnectedApps(sql: Sql, userId: string, now: Date): Promise<void>
   /** After the commit: tells the edges. */

@@ -13,6 +13,7 @@ import {
   type NewSession,
 } from '../access/sessions.ts'
 import { deviceOf } from '../access/devices.ts'
+import { hasLapsed } from '../access/provider-queries.ts'
 import { recordAudit } from '../audit/audit.ts'
 import { noteDevice } from '../factors/devices.ts'
 import type { Actor } from '../../ground/actor.ts'
@@ -229,12 +230,17 @@ async function tellOfNewDevice(
   })
 }
 
-/** A person who has proved who they are gets a session, their clocks reset and this browser's drops. */
+/**
+ * A person who has proved who they are gets a session, their clocks reset and this browser's drops. Who was removed at the
+ * operator's provider comes in by it alone, which vouches for them again.
+ */
 export async function enter(
   tx: RoutingTransaction,
   { user, circumstances, at, isProved, provider }: Entering,
   { hooks, enqueueMail, baseUrl }: EnteringDependencies,
 ): Promise<SignedIn> {
+  if (await hasLapsed(tx, user.id))
+    throw errors.providerRefused('It no longer vouches for you. Sign in with it again, or ask those who run it.')
   const orgId = await findHomeOrganisation(tx, user.id)
   const person = { userId: user.id, orgId, provedAt: isProved ? at : null, provider }
   const { setCookie } = await beginSession(tx, person, circumstances, at)

@@ -50,6 +50,7 @@ export interface ProviderClient {
 }
 
 type Configuration = OpenIdClient.Configuration
+type Tokens = Awaited<ReturnType<typeof OpenIdClient.refreshTokenGrant>>
 
 interface Line {
   readonly client: typeof OpenIdClient
@@ -101,6 +102,13 @@ export function createProviderClient(settings: ProviderSettings, clock: Clock): 
     accessToken: tokens.access_token,
     accessEndsAt: tokens.expires_in === undefined ? null : clock.now() + tokens.expires_in * 1000,
   })
+
+  /** Nothing is asked where groups mean nothing. What is not said changes nothing: a new grant must not be lost over it. */
+  async function groupsNow(line: Line, tokens: Tokens, subject: string): Promise<string[] | undefined> {
+    if (settings.groups.size === 0) return undefined
+    const said = tokens.claims()?.['groups'] ?? (await groupsAtUserInfo(line, tokens.access_token, subject))
+    return said === undefined ? undefined : groupsOf(said)
+  }
 
   return {
     async authorizationUrl({ redirectUri, state, nonce, verifier }, { silently = false, anew = false } = {}) {
@@ -154,15 +162,15 @@ export function createProviderClient(settings: ProviderSettings, clock: Clock): 
 
     async check(grant, subject) {
       try {
-        const { client, configuration } = await configure()
+        const line = await configure()
+        const { client, configuration } = line
         const tellsOfLogouts = configuration.serverMetadata()['backchannel_logout_supported'] === true
         switch (howToCheck(grant, clock.now(), tellsOfLogouts)) {
           case 'refresh': {
             const tokens = await client.refreshTokenGrant(configuration, grant.refreshToken ?? '')
             const claims = tokens.claims()
             if (claims && claims.sub !== subject) return { kind: 'ended' }
-            const groups = claims?.['groups'] === undefined ? undefined : groupsOf(claims['groups'])
-            return { kind: 'valid', grant: grantOf(tokens, grant), groups }
+            return { kind: 'valid', grant: grantOf(tokens, grant), groups: await groupsNow(line, tokens, subject) }
           }
           case 'userinfo': {
             const info = await client.fetchUserInfo(configuration, grant.accessToken, subject)
@@ -203,6 +211,17 @@ export function createProviderClient(settings: ProviderSettings, clock: Clock): 
       }
     },
   }
+}
+
+/** Some providers name groups there alone. */
+async function groupsAtUserInfo(
+  { client, configuration }: Line,
+  accessToken: string,
+  subject: string,
+): Promise<unknown> {
+  if (configuration.serverMetadata().userinfo_endpoint === undefined) return undefined
+  const info = await client.fetchUserInfo(configuration, accessToken, subject).catch(() => undefined)
+  return info?.['groups']
 }
 
 function asAway(): never {

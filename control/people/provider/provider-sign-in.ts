@@ -11,13 +11,14 @@ import type { Log } from '../../../shared/running/log.ts'
 import type { Secrets } from '../../../shared/secrets/secrets.ts'
 import type { Pool } from '../../ground/database/sql.ts'
 import { cookie } from '../../ground/http/reply.ts'
-import { changeRoutes } from '../../ground/routing/changes.ts'
+import { changeRoutes, type RoutingTransaction } from '../../ground/routing/changes.ts'
 import type { ProviderSettings } from '../../ground/terms/provider.ts'
 import * as queries from '../access/provider-queries.ts'
+import { endSessionsOf } from '../access/sessions.ts'
 import type { Accounts, Circumstances, SignedIn } from '../accounts/contract.ts'
 import type { OrganisationHooks } from '../organisations/dependencies.ts'
 import { followGroups } from '../organisations/grouped.ts'
-import type { Asked, ProviderClient } from './client.ts'
+import type { Asked, Checked, ProviderClient } from './client.ts'
 import { roleOfGroups, type ProvedPerson, type ProviderGrant } from './rules.ts'
 
 export const PROVIDER_PATHS = {
@@ -36,6 +37,9 @@ const SEAL_CONTEXT = 'provider sign-in'
 const MAX_CARRIED_CHARS = 4000
 /** People who are asked after in one run; the others are due in the next. */
 const CHECKED_AT_ONCE = 500
+
+/** People in a row about whom the provider says nothing: it is away, and the others wait for the next run. */
+const UNANSWERED_IN_A_ROW = 3
 
 /** What a person was about to do. */
 export type Errand =
@@ -85,7 +89,7 @@ interface ProviderDependencies {
   readonly settings: ProviderSettings
   readonly client: ProviderClient
   readonly accounts: Pick<Accounts, 'signInProved' | 'deleteVouchedAccount'>
-  readonly hooks: Pick<OrganisationHooks, 'onMemberLeft' | 'propagate'>
+  readonly hooks: Pick<OrganisationHooks, 'onMemberLeft' | 'onMemberBack' | 'propagate'>
 }
 
 interface Carried {
@@ -125,7 +129,9 @@ export function createProviderSignIn(deps: ProviderDependencies): ProviderSignIn
     return accounts.signInProved(who, circumstances, async (tx, user) => {
       const identityId = known?.id ?? newId('pid')
       const sealedGrant = secrets.seal(JSON.stringify(grant), grantContext(identityId))
+      const isBack = await queries.hasLapsed(tx, user.userId)
       await queries.putIdentity(tx, { id: identityId, issuer, subject, userId: user.userId, sealedGrant, now: now() })
+      if (isBack) await hooks.onMemberBack(tx, user.userId, now())
       if (groups.size > 0) await followGroups(tx, { issuer, name, ...user, role, now: now() }, hooks)
       // Two first sign-ins at once: whichever row is there is theirs.
       const stored = await queries.findIdentity(tx, issuer, subject)
@@ -185,25 +191,29 @@ export function createProviderSignIn(deps: ProviderDependencies): ProviderSignIn
     async recheck(stopping) {
       // Those who were due when the run began: nobody is asked after twice in it.
       const before = new Date(clock.now() - settings.recheckMs)
-      for (let count = 0; count < CHECKED_AT_ONCE && !stopping.aborted; count++)
-        if (!(await recheckNext(deps, before))) return
+      let unanswered = 0
+      for (let count = 0; count < CHECKED_AT_ONCE && !stopping.aborted; count++) {
+        const outcome = await recheckNext(deps, before)
+        unanswered = outcome === 'unknown' ? unanswered + 1 : 0
+        if (outcome === 'nobody' || unanswered === UNANSWERED_IN_A_ROW) return
+      }
     },
   }
 }
 
-/**
- * One person who is due, under a lock that other controls pass by. False when nobody is due, or the provider cannot say:
- * everyone then waits for the next run, and stays in.
- */
+/** What was found out about the person who was due; `nobody` was. */
+type Recheck = Checked['kind'] | 'nobody'
+
+/** One person who is due, under a lock that other controls pass by. About whom the provider cannot say stays in. */
 async function recheckNext(
   { sql, clock, log, secrets, settings, client, hooks }: ProviderDependencies,
   before: Date,
-): Promise<boolean> {
+): Promise<Recheck> {
   const { issuer, name, groups } = settings
-  const { value: goesOn, changes } = await changeRoutes(sql, async (tx) => {
+  const { value: outcome, changes } = await changeRoutes(sql, async (tx): Promise<Recheck> => {
     const at = new Date(clock.now())
     const due = await queries.lockDueIdentity(tx, issuer, before)
-    if (!due) return false
+    if (!due) return 'nobody'
     const grant = openGrant(secrets, due)
     const checked = grant ? await client.check(grant, due.subject) : ({ kind: 'ended' } as const)
     switch (checked.kind) {
@@ -213,19 +223,35 @@ async function recheckNext(
         const role = checked.groups && roleOfGroups(checked.groups, groups)
         if (groups.size > 0 && checked.groups !== undefined)
           await followGroups(tx, { issuer, name, userId: due.userId, email: due.email, role, now: at }, hooks)
-        return true
+        break
       }
       case 'ended':
         await queries.markLapsed(tx, due.id, at)
-        await queries.deleteProviderSessions(tx, { issuer, subject: due.subject })
-        return true
+        await putOut(tx, due, { issuer, at, hooks })
+        break
       case 'unknown':
-        log.warn({ err: checked.cause }, 'the sign-in provider could not be asked; people stay in')
-        return false
+        log.warn({ err: checked.cause }, 'the sign-in provider could not say about a person, who stays in')
+        await queries.postpone(tx, due.id, at)
     }
+    return checked.kind
   })
   await hooks.propagate(changes)
-  return goesOn
+  return outcome
+}
+
+/**
+ * The provider vouches for one of its people no longer. Where that was all that the account is there, every session ends,
+ * however it began, and what they opened as a member; tokens and apps are refused while it lasts (`hasLapsedOf`).
+ */
+async function putOut(
+  tx: RoutingTransaction,
+  { subject, userId }: queries.IdentityRow,
+  { issuer, at, hooks }: { issuer: string; at: Date; hooks: Pick<OrganisationHooks, 'onMemberLeft'> },
+): Promise<void> {
+  await queries.deleteProviderSessions(tx, { issuer, subject })
+  if (!(await queries.hasLapsed(tx, userId))) return
+  await endSessionsOf(tx, userId)
+  await hooks.onMemberLeft(tx, userId, undefined, at)
 }
 
 function openGrant(

@@ -66,14 +66,18 @@ export type HowToCheck = 'refresh' | 'userinfo' | 'trust' | 'over'
 /**
  * How a person is asked after:
  * 1. With a refresh token: it is used, which fails for whoever was removed.
- * 2. The provider tells us itself when a session ends.
- * 3. With an access token that still works: who it belongs to.
+ * 2. With an access token that still works: who it belongs to. One whose end nobody knows is used where nothing else is.
+ * 3. The provider tells us itself when a session ends; nobody is asked after.
  * 4. Otherwise there is nothing to ask with, and they sign in again.
  */
-export function howToCheck(grant: ProviderGrant, now: number, tellsOfLogouts: boolean): HowToCheck {
-  if (grant.refreshToken !== undefined) return 'refresh'
-  if (tellsOfLogouts) return 'trust'
-  return grant.accessEndsAt === null || grant.accessEndsAt > now ? 'userinfo' : 'over'
+export function howToCheck(
+  { refreshToken, accessEndsAt }: ProviderGrant,
+  now: number,
+  tellsOfLogouts: boolean,
+): HowToCheck {
+  if (refreshToken !== undefined) return 'refresh'
+  if (accessEndsAt === null ? !tellsOfLogouts : accessEndsAt > now) return 'userinfo'
+  return tellsOfLogouts ? 'trust' : 'over'
 }
 
 /** OpenID Connect Back-Channel Logout 1.0 §2.6, beyond the signature, issuer, audience and times. */

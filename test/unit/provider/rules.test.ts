@@ -60,7 +60,9 @@ test.each([
 test.each([
   [{ refreshToken: 'r', accessEndsAt: 5 }, false, 'refresh'],
   [{ refreshToken: 'r', accessEndsAt: 5 }, true, 'refresh'],
-  [{ refreshToken: undefined, accessEndsAt: 50 }, true, 'trust'],
+  [{ refreshToken: undefined, accessEndsAt: 50 }, true, 'userinfo'],
+  [{ refreshToken: undefined, accessEndsAt: 10 }, true, 'trust'],
+  [{ refreshToken: undefined, accessEndsAt: null }, true, 'trust'],
   [{ refreshToken: undefined, accessEndsAt: 50 }, false, 'userinfo'],
   [{ refreshToken: undefined, accessEndsAt: null }, false, 'userinfo'],
   [{ refreshToken: undefined, accessEndsAt: 10 }, false, 'over'],
