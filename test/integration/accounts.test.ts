@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createAccess } from '../../control/people/access/access.ts'
+import { reachOf } from '../../control/ground/actor.ts'
 import { tokenRoutes } from '../../control/people/access/routes.ts'
 import { accountRoutes } from '../../control/people/accounts/routes.ts'
 import { SESSION_COOKIE, SESSION_IDLE_MS, SESSION_LIFETIME_MS } from '../../control/people/access/sessions.ts'
@@ -110,7 +111,23 @@ describe('from sign-up to a revoked token', () => {
     const made = await callRoute(routes, 'POST', '/api/v1/tokens', { ...bearer(issued.token), body: { name: 'child' } })
     expect(made).toMatchObject({ status: 403, body: { error: 'forbidden' } })
     expect(await refusal(fixture.tokens.revoke(stranger, issued.id))).toBe('not_found')
+    const ofOneDrop = {
+      ...owner,
+      reach: reachOf(['manage'], ['st_1']),
+      via: { kind: 'token', tokenId: 'tok_1' },
+    } as const
+    expect(await refusal(fixture.tokens.revoke(ofOneDrop, issued.id))).toBe('forbidden')
+    expect(await refusal(fixture.tokens.revoke(ofOneDrop, ofOneDrop.via.tokenId))).toBe('not_found')
     expect(await fixture.tokens.list(owner)).toHaveLength(1)
+  })
+
+  test('a workflow of a drop does not hear of its owner’s tokens', async () => {
+    const owner = await fixture.newAccount()
+    const run = { provider: 'github', issuer: '', repository: '', workflow: '', commit: '', actor: '' } as const
+    const via = { kind: 'publisher', publisherId: 'pub_1', run } as const
+    const workflow = { ...owner, reach: reachOf(['publish'], ['st_1']), via }
+    const ofWorkflow = tokenRoutes({ ...fixture, apiRoute: createApiRoutes(async () => workflow) })
+    expect((await callRoute(ofWorkflow, 'GET', '/api/v1/tokens', {})).status).toBe(403)
   })
 
   test('the last use is noted at most once a minute', async () => {

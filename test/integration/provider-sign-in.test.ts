@@ -221,6 +221,9 @@ describe('coming in', () => {
     await expect(accounts.signUp(typed, circumstances)).rejects.toMatchObject(off)
     await expect(accounts.requestReset(ADA.email, circumstances)).rejects.toMatchObject(off)
     await expect(accounts.signInWithPasskey({}, circumstances)).rejects.toMatchObject(off)
+    // The operator's command mails no link to a page that is closed.
+    expect(await accounts.endAccess(ADA.email)).toBeDefined()
+    expect((await instance.mailsTo(ADA.email)).map(({ template }) => template)).toEqual([])
   })
 })
 

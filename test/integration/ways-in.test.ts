@@ -4,6 +4,9 @@ import { allRoutes } from '../../control/composition/routes.ts'
 import { createDashboard } from '../../control/doors/dashboard/dashboard.ts'
 import type { Route } from '../../control/ground/http/route.ts'
 import type { Actor } from '../../control/ground/actor.ts'
+import { createNewcomers } from '../../control/people/newcomers/newcomers.ts'
+import { systemClock } from '../../shared/running/clock.ts'
+import { createSecrets } from '../../shared/secrets/secrets.ts'
 import { PASSWORD } from '../support/accounts.ts'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'
 import { belongings, tryEvery, type Attempt, type Door } from '../support/every-door.ts'
@@ -219,11 +222,21 @@ describe('the first owner', () => {
     }
   })
 
-  test('an account of the operator’s making ends the link too', async () => {
+  test('the link works after a change of SECRET_KEY; an account of the operator’s making ends it too', async () => {
     const composed = await composeServices({ SIGNUP: 'closed' })
     try {
       const { newcomers } = composed.services
+      const former = createNewcomers({
+        ...composed.services,
+        baseUrl: ORIGIN,
+        policy: { kind: 'closed' },
+        clock: systemClock,
+        secrets: createSecrets('the key before, of at least thirty-two characters'),
+      })
+      const before = new URL((await former.ownerLink())!).searchParams.get('token')!
+      expect(await former.peek(before)).toBeDefined()
       const token = new URL((await newcomers.ownerLink())!).searchParams.get('token')!
+      expect(await newcomers.peek(token)).toBeDefined()
       await composed.newActor()
       expect(await newcomers.ownerLink()).toBeUndefined()
       expect(await newcomers.peek(token)).toBeUndefined()

@@ -56,7 +56,10 @@ export interface Tokens {
   create(actor: Actor, wish: TokenWish): Promise<IssuedToken>
   /** For the operator's command. */
   createFor(owner: TokenOwner, wish: TokenWish): Promise<IssuedToken>
-  /** Refused from the next request on, on every control: access is never cached. */
+  /**
+   * Refused from the next request on, on every control: access is never cached. A token that is for some drops revokes
+   * itself alone, because the others are not of its drops.
+   */
   revoke(actor: Actor, id: string): Promise<void>
   /** Tells people whose tokens end within a week, each once; resolves how many. A move of the lifecycle, by its clock. */
   tellEnding(clock: Clock): Promise<number>
@@ -114,7 +117,9 @@ export function createTokens({ sql, clock, baseUrl, enqueueMail }: TokensDepende
 
     revoke: (actor, id) =>
       transaction(sql, async (tx) => {
-        const { orgId, userId } = actor
+        const { orgId, userId, reach, via } = actor
+        if (reach.sites !== undefined && !(via.kind === 'token' && via.tokenId === id))
+          throw errors.forbidden('This token is for some drops. It revokes itself, and no other.')
         const at = new Date(clock.now())
         const revoked = await revokeLiveToken(tx, { id, orgId, userId }, at)
         if (!revoked) throw errors.notFound('token')

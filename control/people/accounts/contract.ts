@@ -141,7 +141,7 @@ export interface Accounts {
 
   /**
    * For the operator's command: ends every session, token, app and passkey and the password itself; a link to choose a new
-   * one goes to the mailbox. The second factor stays. Undefined when there is no such account.
+   * one goes to the mailbox, unless passwords are off. The second factor stays. Undefined when there is no such account.
    */
   endAccess(email: string): Promise<{ userId: string; sessions: number; tokens: number } | undefined>
 

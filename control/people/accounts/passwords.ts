@@ -151,9 +151,12 @@ async function replacePassword(
   })
 }
 
-type EndingDependencies = Pick<PartDependencies, 'sql' | 'hooks' | 'links' | 'now' | 'secrets' | 'factors'>
+type EndingDependencies = Pick<
+  PartDependencies,
+  'sql' | 'hooks' | 'links' | 'now' | 'secrets' | 'factors' | 'passwordSignIn'
+>
 
-/** For the operator: whoever has got into an account is put out, the owner comes back by the mailbox. */
+/** For the operator: whoever has got into an account is put out, the owner comes back by the mailbox or the provider. */
 export function createAccessEnd({
   sql,
   hooks,
@@ -161,6 +164,7 @@ export function createAccessEnd({
   now,
   secrets,
   factors,
+  passwordSignIn,
 }: EndingDependencies): Pick<Accounts, 'endAccess'> {
   return {
     async endAccess(text) {
@@ -178,7 +182,7 @@ export function createAccessEnd({
         await hooks.endConnectedApps(tx, user.id, now())
         await factors.endPasskeys(tx, user.id)
         await retireLinks(tx, user.id, ['reset', 'email_change'], now())
-        await links.send(tx, 'reset', { userId: user.id, email: user.email })
+        if (passwordSignIn) await links.send(tx, 'reset', { userId: user.id, email: user.email })
         await recordAudit(tx, {
           at: now(),
           orgId: await findHomeOrganisation(tx, user.id),

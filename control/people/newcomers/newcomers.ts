@@ -160,7 +160,11 @@ export function createNewcomers({
       })
       // Another control, or an earlier start, may have made it: all of them say the same.
       const made = await queries.findOwnerLink(sql)
-      return made && !made.isUsed ? linkTo(baseUrl, ACCOUNT_PATHS.signUp, ownerToken(made.id)) : undefined
+      if (!made || made.isUsed) return undefined
+      const token = ownerToken(made.id)
+      // SECRET_KEY may be another than when it was made.
+      await queries.renewOwnerLink(sql, made.id, hashSecret(token))
+      return linkTo(baseUrl, ACCOUNT_PATHS.signUp, token)
     },
   }
 }

@@ -22,6 +22,11 @@ export async function insertSignUpLink(
     on conflict do nothing`
 }
 
+/** The link that was made stays the one, under the token that the key of today gives it. */
+export async function renewOwnerLink(sql: Sql, id: string, tokenHash: string): Promise<void> {
+  await sql`update sign_up_links set token_hash = ${tokenHash} where id = ${id} and used_at is null`
+}
+
 /** The first owner's, used or not; there is one at most. */
 export async function findOwnerLink(sql: Sql): Promise<{ id: string; isUsed: boolean } | undefined> {
   const [row] = await sql<{ id: string; isUsed: boolean }[]>`
