@@ -83,6 +83,11 @@ export function pacedStream(chunksUntil: (left: AbortSignal) => AsyncIterable<Ui
   })
 }
 
+/** The store does not answer, or refuses what it should do: no fault of who asked. Its code tells so across threads. */
+export class StoreAway extends Error {
+  readonly code = 'STORE_AWAY'
+}
+
 export class BlobMissing extends Error {
   readonly hash: string
   constructor(hash: string) {

@@ -1,6 +1,7 @@
 /** The few S3 operations that a blob store needs, signed and retried. Works with any S3-compatible service. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AwsClient } from 'aws4fetch'
+import { StoreAway } from './blob-store.ts'
 
 export interface S3Settings {
   /** Origin of the service, e.g. https://s3.eu-central-1.amazonaws.com. */
@@ -35,7 +36,7 @@ const SLOWEST_BYTES_PER_MS = 100
 /** sha256 of nothing: what a request without a body is signed with. */
 const EMPTY_HASH = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
-/** Resolves with any answer below 500 except 429; throws when there is none after all retries. */
+/** Resolves with any answer below 500 except 429; throws StoreAway when there is none after all retries. */
 export function createS3Client(settings: S3Settings): S3Client {
   const signer = new AwsClient({ ...settings, service: 's3', retries: 0 })
 
@@ -84,5 +85,5 @@ function urlOf({ endpoint, bucket, prefix }: S3Settings, { key, query }: S3Reque
 function failure({ method, key }: S3Request, outcome: unknown): Error {
   const reason =
     outcome instanceof Response ? `answered ${outcome.status}` : String((outcome as Error).cause ?? outcome)
-  return new Error(`the S3 store ${reason} to ${method} ${key ?? 'bucket'}`)
+  return new StoreAway(`the S3 store ${reason} to ${method} ${key ?? 'bucket'}`)
 }

@@ -15,6 +15,7 @@ import { inParallel } from '../running/turns.ts'
 import {
   BlobMissing,
   PARALLEL_PUTS,
+  StoreAway,
   isBlobHash,
   pacedStream,
   type BlobStore,
@@ -117,13 +118,13 @@ function sha256(bytes: Uint8Array): string {
 }
 
 function requireOk(answer: Response, operation: string): void {
-  if (!answer.ok) throw new Error(`the S3 store answered ${answer.status} to ${operation}`)
+  if (!answer.ok) throw new StoreAway(`the S3 store answered ${answer.status} to ${operation}`)
 }
 
 /** Reads the answer to its end, so that the connection can be used again. */
 async function finishAnswer(answer: Response, operation: string): Promise<void> {
   const text = await answer.text()
-  if (!answer.ok) throw new Error(`the S3 store answered ${answer.status} to ${operation}: ${text.slice(0, 200)}`)
+  if (!answer.ok) throw new StoreAway(`the S3 store answered ${answer.status} to ${operation}: ${text.slice(0, 200)}`)
 }
 
 /** Asks when the first bytes are wanted: before, a failure would go unheard. */

@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import {
   createWorkerPool,
   JobCrashed,
+  JobFailed,
   JobStarved,
   JobTimeout,
   type WorkerPool,
@@ -30,11 +31,17 @@ parentPort.on('message', async (job) => {
   }
 })
 `
+/** A thread whose work meets a full disk. */
+const FULL = `
+import { serveJobs } from ${JSON.stringify(new URL('../../shared/running/threads/serve.ts', import.meta.url))}
+serveJobs(async () => { throw Object.assign(new Error('no space left'), { code: 'ENOSPC' }) })
+`
 let folder: string
 let pool: WorkerPool
 beforeAll(async () => {
   folder = await mkdtemp(path.join(os.tmpdir(), 'dropway-pool-'))
   await writeFile(path.join(folder, 'thread.mjs'), SCRIPT)
+  await writeFile(path.join(folder, 'full.mjs'), FULL)
 })
 afterEach(() => pool.close())
 afterAll(() => rm(folder, { recursive: true, force: true }))
@@ -44,12 +51,15 @@ interface Limits {
   maxWaiting?: number
   maxWaitMs?: number
   idleMs?: number
+  script?: string
 }
 
-function start(size: number, { share = size, maxWaiting = 100, maxWaitMs = 60_000, idleMs }: Limits = {}): WorkerPool {
-  const script = pathToFileURL(path.join(folder, 'thread.mjs'))
+function start(
+  size: number,
+  { share = size, maxWaiting = 100, maxWaitMs = 60_000, idleMs, script = 'thread.mjs' }: Limits = {},
+): WorkerPool {
   pool = createWorkerPool({
-    script,
+    script: pathToFileURL(path.join(folder, script)),
     size,
     share,
     maxWaitMs,
@@ -89,6 +99,13 @@ test('an error of the catalogue keeps its code', async () => {
     code: 'archive_rejected',
     message: 'no',
   })
+})
+
+test('an error of the disk keeps its code, and says where it was met', async () => {
+  start(1, { script: 'full.mjs' })
+  const failed: unknown = await pool.run({}, { timeoutMs: 10_000, owner: 'one' }).catch((error: unknown) => error)
+  expect(failed).toBeInstanceOf(JobFailed)
+  expect(failed).toMatchObject({ code: 'ENOSPC', message: expect.stringContaining('full.mjs') })
 })
 
 test('too many waiting jobs are refused with 503', async () => {

@@ -3,7 +3,7 @@ import type { BlobStoreLocation } from '../../../shared/blobs/open.ts'
 import { errors, type ApiError } from '../../../shared/contracts/errors.ts'
 import type { Log } from '../../../shared/running/log.ts'
 import { inspectPage, type Inspection } from './phishing.ts'
-import { createWorkerPool, JobCrashed, JobTimeout } from '../../../shared/running/threads/pool.ts'
+import { createWorkerPool, ofUnfinished } from '../../../shared/running/threads/pool.ts'
 
 /** The largest honest page takes a tenth of a second, the worst one a second; the machine may be busy. */
 const TIMEOUT_MS = 5000
@@ -51,7 +51,7 @@ export function createInspector({ blobStore, log, atHand, timeoutMs = TIMEOUT_MS
         ? inspectPage(short)
         : await pool.run<Inspection>({ hash }, limits).catch((error: unknown) => {
             log.warn({ err: error }, 'a page could not be inspected')
-            throw error instanceof JobTimeout || error instanceof JobCrashed ? undecided() : error
+            throw ofUnfinished(error, undecided)
           })
       if (inspection.verdict !== 'ok') log.warn({ ...inspection }, 'phishing heuristic')
       return inspection

@@ -61,8 +61,14 @@ export class JobTimeout extends Error {}
 export class JobStarved extends JobTimeout {}
 /** The thread died of it, mostly because its memory was full. */
 export class JobCrashed extends Error {}
-/** The job threw. */
-export class JobFailed extends Error {}
+/** The job threw. The code tells a full disk from a mistake of ours. */
+export class JobFailed extends Error {
+  readonly code: string | undefined
+  constructor(message: string, code: string | undefined) {
+    super(message)
+    this.code = code
+  }
+}
 
 /** With every answer: processor time of the thread since it began. */
 export interface SpentTime {
@@ -73,7 +79,7 @@ export interface SpentTime {
 export type JobReply =
   | { readonly kind: 'result'; readonly result: unknown }
   | { readonly kind: 'refused'; readonly status: number; readonly code: string; readonly detail: string }
-  | { readonly kind: 'failed'; readonly message: string }
+  | { readonly kind: 'failed'; readonly message: string; readonly code: string | undefined }
 
 interface Task {
   readonly owner: string
@@ -217,6 +223,13 @@ async function processorMsOf(worker: Worker): Promise<number> {
   }
 }
 
+/** What a caller hears of a job that did not end: `refusal`, unless the machine had no time for it. Other errors stay. */
+export function ofUnfinished(error: unknown, refusal: () => ApiError): unknown {
+  if (error instanceof JobStarved)
+    return errors.unavailable('The service is too busy right now. Try again in a moment.')
+  return error instanceof JobTimeout || error instanceof JobCrashed ? refusal() : error
+}
+
 function busy({ busyText = 'Too many uploads are being prepared. Try again in a moment.' }: PoolOptions): ApiError {
   return errors.unavailable(busyText)
 }
@@ -228,7 +241,7 @@ function settle(task: Task, reply: JobReply): void {
     case 'refused':
       return task.reject(errors.relayed(reply))
     case 'failed':
-      return task.reject(new JobFailed(reply.message))
+      return task.reject(new JobFailed(reply.message, reply.code))
     default:
       reply satisfies never
   }

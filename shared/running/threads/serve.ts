@@ -19,6 +19,7 @@ async function answer<Job>(perform: (job: Job) => Promise<unknown>, job: Job): P
   } catch (error) {
     if (error instanceof ApiError)
       return { kind: 'refused', status: error.status, code: error.code, detail: error.message }
-    return { kind: 'failed', message: error instanceof Error ? (error.stack ?? error.message) : String(error) }
+    if (!(error instanceof Error)) return { kind: 'failed', message: String(error), code: undefined }
+    return { kind: 'failed', message: error.stack ?? error.message, code: (error as NodeJS.ErrnoException).code }
   }
 }

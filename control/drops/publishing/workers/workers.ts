@@ -22,6 +22,7 @@ import {
   JobCrashed,
   JobFailed,
   JobTimeout,
+  ofUnfinished,
   type PoolOptions,
   type WorkerPool,
 } from '../../../../shared/running/threads/pool.ts'
@@ -215,7 +216,7 @@ function uploadWorkers({ content, unpacking, markdown, largeMarkdown }: Pools, w
   /** `refusal`: what a publisher hears whose content takes more time or memory than there is. */
   const run = <Result>(pool: WorkerPool, job: ContentJob, refusal: string, timeoutMs = CONTENT_TIMEOUT_MS) =>
     pool.run<Result>(job, { timeoutMs, owner, signal }).catch((error: unknown): never => {
-      throw contentError(error, refusal)
+      throw ofUnfinished(error, () => errors.invalidRequest(refusal))
     })
   return {
     width: work.width,
@@ -266,11 +267,6 @@ function nameThem(files: readonly AnalysisRequest[]): string {
   return files.length === 1 ? first : `${first} or one of the files after it`
 }
 
-/** What a job did not finish is the publisher's to change; what it threw is our fault, or an answer of its own. */
-function contentError(error: unknown, detail: string): unknown {
-  return error instanceof JobTimeout || error instanceof JobCrashed ? errors.invalidRequest(detail) : error
-}
-
 /** Refuses by its size what need not be read. */
 export function requireMarkdownBytes(size: number): void {
   if (size > MAX_MARKDOWN_BYTES) throw markdownTooLarge()
@@ -286,8 +282,11 @@ function markdownTimeoutMs({ source }: MarkdownJob): number {
 
 /** A page that cannot be rendered in time or memory is the publisher's to change. */
 function markdownError(error: unknown, job: MarkdownJob): unknown {
-  if (!(error instanceof JobTimeout || error instanceof JobCrashed || error instanceof JobFailed)) return error
-  if (isLarge(job)) return markdownTooLarge()
+  const refusal = (): ApiError => (isLarge(job) ? markdownTooLarge() : markdownTooSlow())
+  return error instanceof JobFailed ? refusal() : ofUnfinished(error, refusal)
+}
+
+function markdownTooSlow(): ApiError {
   return errors.invalidRequest(
     'The Markdown takes too long to render. Look for very deep nesting or long runs of * _ [ or >, or publish it as HTML.',
   )

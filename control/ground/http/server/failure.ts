@@ -3,7 +3,7 @@ import { ApiError, errors } from '../../../../shared/contracts/errors.ts'
 import { newId } from '../../../../shared/contracts/ids.ts'
 import type { Log } from '../../../../shared/running/log.ts'
 
-/** Codes of node sockets, of `postgres` and messages of `ioredis` that mean: the engine is away, not the request wrong. */
+/** Codes of node sockets, of `postgres`, of the blob store and messages of `ioredis` that mean: the engine is away, not the request wrong. */
 const UNREACHABLE_CODES: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -16,6 +16,7 @@ const UNREACHABLE_CODES: ReadonlySet<string> = new Set([
   'CONNECTION_ENDED',
   'CONNECTION_DESTROYED',
   'CONNECT_TIMEOUT',
+  'STORE_AWAY',
   // Postgres: starting up, shutting down, terminated, out of connections.
   '57P01',
   '57P02',
