@@ -208,6 +208,28 @@ describe('files with paths', () => {
     ])
   })
 
+  test('the links of equal pages are those of the folder that each is in', async () => {
+    const page = '<!doctype html><title>Equal</title><img src="pic.png"><script src="app-BX3k9f2a.js"></script>'
+    const pages = { 'index.html': page, 'old/index.html': page }
+    const files = (folder: string) => ({ [`${folder}pic.png`]: 'png', [`${folder}app-BX3k9f2a.js`]: 'let a = 1' })
+    const missing = async (site: Record<string, string>, base?: string) => {
+      const prepared = await publishFiles(site, base === undefined ? {} : { base })
+      expect(prepared.title).toBe('Equal')
+      return {
+        prepared,
+        told: prepared.report.warnings.map(({ path, message }) => [path, /old.(?:pic|app)/.test(message)]),
+      }
+    }
+    expect((await missing({ ...pages, ...files(''), ...files('old/') })).told).toEqual([])
+    const beside = await missing({ ...pages, ...files('old/') })
+    expect(beside.told).toEqual([1, 2].map(() => ['index.html', false]))
+    const { prepared, told } = await missing({ ...pages, ...files('') })
+    expect(told).toEqual([1, 2].map(() => ['old/index.html', true]))
+    // What is remembered of them, too.
+    const again = await missing({ ...pages, ...files(''), 'new.txt': 'new' }, prepared.manifestHash)
+    expect(again.told).toEqual(told)
+  })
+
   test('names that people write are asked for again, whatever is loaded', async () => {
     const names = ['report-Q4-final.pdf', 'holiday-IMG_2041.jpg', 'invoice-INV00042.pdf', 'CV-Max_2026.pdf'].concat(
       ...['price-list-Q4-final.js', 'assets/app-20240501.js', 'assets/photo-20240101.jpg'],

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { firstScreenOf } from '../../../control/drops/publishing/analysis/first-screen.ts'
 import { encodeLinks } from '../../../control/drops/publishing/analysis/links.ts'
-import { planAnalyses, planFirstScreen } from '../../../control/drops/publishing/intake/prepare.ts'
+import { planFirstScreen, planReading } from '../../../control/drops/publishing/intake/prepare.ts'
 import { ByContent } from '../../../control/drops/publishing/manifest/by-content.ts'
 import { planCompression, planRefinement, compressionSteps } from '../../../control/drops/publishing/storage/refine.ts'
 import type { Manifest, ManifestFile } from '../../../shared/contracts/manifest.ts'
@@ -67,7 +67,7 @@ describe('the first screens', () => {
 
   test('what was tried in vain is not tried again', () => {
     const files = [stored('index.html', 1000), stored('big.js', 2 * MB)]
-    const requests = planAnalyses(files, new ByContent())
+    const { requests } = planReading(files, new ByContent())
     expect(requests.every(({ effort }) => effort === 'quick')).toBe(true)
     expect(planFirstScreen(files, () => undefined, requests, linksOf)).toEqual([])
   })

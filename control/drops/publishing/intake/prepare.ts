@@ -29,6 +29,7 @@ import { batchesOf } from '../workers/batches.ts'
 import { LANDING_PAGE, unservedKindOf, type Shown, type SingleKind } from '../../../../shared/content/upload-kind.ts'
 import { markdownLanding, requireLandingPage, unwrapFolder } from './bundle.ts'
 import { documentPage, MAX_SHOWN_TEXT_BYTES } from './document-page.ts'
+import { planCopies, type Copies } from './equal-pages.ts'
 import type { Compression, PreparedVersion, SecretsPolicy } from '../contract.ts'
 import {
   blobSizesOf,
@@ -125,15 +126,17 @@ export async function prepareVersion(
   await pause()
   const known = knownFacts(base, compared)
   await pause()
-  const requests = planAnalyses(compared, known)
+  const { requests, copies } = planReading(compared, known)
   const isAtHand = requests.length === 1 && requests.every(({ hash }) => atHand(hash) !== undefined)
   if (!isAtHand) await upload.storeHeld()
   const reader = isAtHand ? { width: 1, analyse: readingHere(blobs) } : workers
   const { analyses, conversions } = await analyseFiles(reader, requests, upload.remember)
+  const copied = await readCopies(workers, copies, upload.remember)
   const converted = withConverted(compared, conversions)
-  const readingOf = readingsOf(converted, analyses, readings)
+  const analysisOf: AnalysisOf = (file) => (copied.has(file.path) ? copied.get(file.path) : analyses.get(file))
+  const readingOf = readingsOf(converted, analysisOf, analyses, readings)
   // A page alone has no neighbours that a later publish would look at again.
-  if (!upload.single && converted.length <= MOST_READINGS) keepReadings(converted, analyses, readings)
+  if (!upload.single && converted.length <= MOST_READINGS) keepReadings(converted, analysisOf, readings)
   await pause()
   const sifted = siftSecrets(
     betrayed.size === 0 ? converted : [...betrayed, ...converted],
@@ -350,17 +353,27 @@ function withConverted(files: readonly ComparedFile[], conversions: Conversions)
   })
 }
 
-/** Which files to read, each content once. Pure. */
-export function planAnalyses(
+/** Which files to read: each content once, as the landing page if it is that, and again where links lead elsewhere. Pure. */
+export function planReading(
   files: readonly StoredFile[],
   known: Pick<ByContent<FileFacts>, 'has'>,
+): { requests: AnalysisRequest[]; copies: Copies } {
+  const contents = new ByContent<StoredFile>()
+  for (const file of files) {
+    const isWanted = !file.live && mayHoldKey(file.path, file.size)
+    if (isWanted && contents.get(file)?.path !== LANDING_PAGE) contents.set(file, file)
+  }
+  return { requests: planAnalyses(contents, known), copies: planCopies(files, contents) }
+}
+
+function planAnalyses(
+  contents: Pick<ByContent<StoredFile>, 'values'>,
+  known: Pick<ByContent<FileFacts>, 'has'>,
 ): AnalysisRequest[] {
-  const unique = new ByContent<StoredFile>()
-  for (const file of files) if (!file.live && mayHoldKey(file.path, file.size)) unique.set(file, file)
   const requests: AnalysisRequest[] = []
   let quickBytes = 0
   const recheckedBytes = { page: 0, other: 0 }
-  for (const { path, hash, size } of unique.values().toSorted((a, b) => a.size - b.size)) {
+  for (const { path, hash, size } of contents.values().toSorted((a, b) => a.size - b.size)) {
     if (known.has({ path, hash })) {
       const kind = isHtmlType(mediaTypeOf(path)) ? 'page' : 'other'
       recheckedBytes[kind] += size
@@ -437,24 +450,54 @@ async function analyseFiles(
   return { analyses, conversions }
 }
 
+/** What copies in other folders say, by path; undefined of those that were not read. */
+async function readCopies(
+  workers: Pick<UploadWorkers, 'width' | 'analyse'>,
+  { requests, unread }: Copies,
+  remember: Upload['remember'],
+): Promise<ReadonlyMap<string, Analysis | undefined>> {
+  const found = new Map<string, Analysis | undefined>(unread.map((path) => [path, undefined]))
+  await inParallel(
+    batchesOf(requests, (request) => request.size),
+    workers.width,
+    async (batch) => {
+      for (const [{ path }, analysis] of sideBySide(batch, await workers.analyse(batch))) {
+        for (const blob of analysis.created ?? []) remember(blob)
+        found.set(path, analysis)
+      }
+    },
+  )
+  return found
+}
+
+/** What was read of a file in its own place. */
+type AnalysisOf = (file: StoredFile) => Analysis | undefined
+
 /** What was found just now, or by an earlier upload; by path. */
 function readingsOf(
   files: readonly ComparedFile[],
+  analysisOf: AnalysisOf,
   analyses: ByContent<Analysis>,
   readings: Readings,
 ): ReadonlyMap<string, Reading> {
   const found = new Map<string, Reading>()
   for (const file of files) {
-    const analysis = file.live ? undefined : analyses.get(file)
-    const reading = file.live ? file.reading : (analysis ?? readings.get(file))
+    const reading = file.live
+      ? file.reading
+      : (analysisOf(file) ?? readings.get(file) ?? withoutLinks(analyses.get(file)))
     if (reading) found.set(file.path, reading)
   }
   return found
 }
 
-function keepReadings(files: readonly ComparedFile[], analyses: ByContent<Analysis>, readings: Readings): void {
+/** What a content says in any folder. */
+function withoutLinks(reading: Reading | undefined): Reading | undefined {
+  return reading && { ...(reading.title !== undefined && { title: reading.title }), key: reading.key }
+}
+
+function keepReadings(files: readonly ComparedFile[], analysisOf: AnalysisOf, readings: Readings): void {
   for (const file of files) {
-    const analysis = file.live ? undefined : analyses.get(file)
+    const analysis = file.live ? undefined : analysisOf(file)
     if (analysis) readings.set(file, analysis)
   }
 }
