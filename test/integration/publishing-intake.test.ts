@@ -286,7 +286,7 @@ describe('files with paths', () => {
   })
 
   test.each(['../x', '/x', 'a\\b', 'a//b', 'C:x', ''])('the path %j is refused', async (path) => {
-    expect(() => fixture.publishing.checkPath(path)).toThrow(expect.objectContaining({ status: 400 }))
+    expect(() => fixture.publishing.checkPaths([path])).toThrow(expect.objectContaining({ status: 400 }))
     await expect(publishFiles({ 'index.html': 'x', [path]: 'y' })).rejects.toMatchObject({
       status: 400,
       code: 'invalid_request',

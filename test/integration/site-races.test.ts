@@ -224,6 +224,62 @@ describe('uploads under way count against the plan', () => {
     for (let count = 0; count < 3; count++) await services.uploads.start(actor, site.id, { files: same })
   })
 
+  test('a list is asked for the room that its publish will need, less what goes with it, before anything is sent', async () => {
+    const { services } = control
+    const actor = await control.newActor()
+    const { site } = await control.publishPage(actor, 'one')
+    const large = Buffer.alloc(1_000_000, 1)
+    const files = (page: string) => [
+      ...listed(Buffer.from(page)),
+      ...listed(large).map((file) => ({ ...file, path: 'large.bin' })),
+    ]
+    const send = async (page: string, options: object = {}) => {
+      const { upload_id: uploadId, missing } = await services.uploads.start(actor, site.id, {
+        files: files(page),
+        ...options,
+      })
+      for (const hash of missing) {
+        const body = Readable.from([hash === listed(large)[0]!.sha256 ? large : Buffer.from(page)])
+        await services.uploads.receive(actor, { siteId: site.id, uploadId }, { hash, offset: 0, body })
+      }
+      return services.uploads.finish(actor, { siteId: site.id, uploadId })
+    }
+    for (const page of ['a', 'b', 'c']) await send(page)
+    await send('d', { preview: 'next' })
+    const { limit, used } = (await services.sites.usage(actor)).storage_bytes
+    await control.sql`
+      update versions set byte_size = byte_size + ${limit - used - 1000} where id = (
+        select live_version_id from sites where id = ${site.id})`
+    const start = (page: string, options: object = {}) =>
+      refusal(services.uploads.start(actor, site.id, { files: files(page), ...options }))
+    expect(await start('c')).toBe('accepted')
+    expect(await start('next')).toBe('accepted')
+    expect(await start('next', { preview: 'next' })).toBe('accepted')
+    expect(await start('next', { preview: 'other' })).toBe('plan_limit')
+    const { site: other } = await control.publishPage(actor, 'other')
+    const elsewhere = (options: object = {}) =>
+      refusal(services.uploads.start(actor, other.id, { files: files('next'), ...options }))
+    expect(await elsewhere()).toBe('plan_limit')
+    expect(await elsewhere({ purge: true })).toBe('plan_limit')
+    expect(await start('next', { purge: true })).toBe('accepted')
+  })
+
+  test('a list whose files cannot lie beside each other is refused before anything is sent', async () => {
+    const { services } = control
+    const actor = await control.newActor()
+    const { site } = await control.publishPage(actor, 'one')
+    const page = listed(Buffer.from('page'))[0]!
+    for (const paths of [
+      ['a', 'a/b'],
+      ['caf\u00e9', 'cafe\u0301'],
+      ['a', 'a'],
+    ]) {
+      const files = [page, ...paths.map((path) => ({ ...page, path }))]
+      expect(await refusal(services.uploads.start(actor, site.id, { files }))).toBe('invalid_request')
+      expect(await refusal(services.uploads.check(actor, { site_id: site.id, files }))).toBe('invalid_request')
+    }
+  })
+
   test('their bytes are part of what the plan stores, until a publish has used them', async () => {
     const { services } = control
     const actor = await control.newActor()

@@ -117,8 +117,8 @@ export interface Publishing {
    * was refined: what has not changed since is taken from it.
    */
   refine(manifestHash: string, refinedHash: string | null): AsyncIterable<Recompressed>
-  /** Throws invalid_request when a path may not be published. */
-  checkPath(path: string): void
+  /** Throws invalid_request when one of the paths may not be published, by itself or beside the others. */
+  checkPaths(paths: Iterable<string>): void
   readManifest(hash: string): Promise<Manifest>
   /** Durable when it resolves. */
   writeManifest(manifest: Manifest): Promise<StoredBlob>

@@ -7,7 +7,7 @@ import { currentCall } from '../../ground/database/call.ts'
 import { collectGarbage } from './storage/collect-garbage.ts'
 import type { Publishing, UploadOwner } from './contract.ts'
 import { exportZip } from './storage/export.ts'
-import { checkPath, createIntake } from './intake/intake.ts'
+import { checkPaths, createIntake } from './intake/intake.ts'
 import { createManifests } from './manifest/manifests.ts'
 import { prepareVersion } from './intake/prepare.ts'
 import { planWords } from './analysis/page-words.ts'
@@ -59,7 +59,7 @@ export function createPublishing(options: PublishingOptions): Publishing {
     compress: (manifestHash, refinedHash) =>
       compressVersion({ manifests, workers: threads }, manifestHash, refinedHash),
     refine: (manifestHash, refinedHash) => refineVersion({ manifests, workers: threads }, manifestHash, refinedHash),
-    checkPath,
+    checkPaths,
     readManifest: manifests.read,
     writeManifest: manifests.write,
     readBlob: (hash) => blobs.read(hash),

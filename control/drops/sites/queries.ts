@@ -2,7 +2,7 @@ import type { PlanName } from '../../ground/terms/plans.ts'
 import type { WorkflowRun } from '../../ground/actor.ts'
 import { jsonb, one, type Sql } from '../../ground/database/sql.ts'
 import type { VisibilityPolicy } from '../../people/organisations/rules.ts'
-import type { PublishReport } from './schemas.ts'
+import type { PublishReport, Purge } from './schemas.ts'
 import type { CappedSite, ClockColumns, HeldSlug, RetainedVersion, SiteFacts } from './rules.ts'
 
 const siteFacts = (sql: Sql) => sql`
@@ -372,8 +372,28 @@ export async function retainAgain(sql: Sql, versionId: string): Promise<void> {
   await sql`update versions set dropped_at = null where id = ${versionId}`
 }
 
-/** The bytes of the version that the next publish drops; 0 while it keeps all of them. */
-export async function oldestBytes(sql: Sql, siteId: string, keep: number): Promise<number> {
+/** The bytes that the next publish drops: of the preview whose name it takes, of all that it purges, or of the oldest version. */
+export async function bytesGoing(
+  sql: Sql,
+  siteId: string,
+  { keep, purge, preview }: { keep: number; purge: Purge | undefined; preview: string | undefined },
+): Promise<number> {
+  if (preview === undefined && purge === undefined) return oldestBytes(sql, siteId, keep)
+  const isNamed = (only: ReturnType<Sql>) => sql`exists (select from previews p where p.version_id = v.id and ${only})`
+  const isGoing =
+    preview === undefined
+      ? sql`${purge === 'all'} or not ${isNamed(sql`true`)}`
+      : sql`v.is_preview and ${isNamed(sql`p.name = ${preview}`)} and not ${isNamed(sql`p.name <> ${preview}`)}`
+  const { bytes } = one(
+    await sql<{ bytes: number }[]>`
+      select coalesce(sum(v.byte_size), 0)::bigint as bytes from versions v
+      where v.site_id = ${siteId} and v.dropped_at is null and (${isGoing})`,
+  )
+  return bytes
+}
+
+/** 0 while the next publish keeps all of them. */
+async function oldestBytes(sql: Sql, siteId: string, keep: number): Promise<number> {
   const [row] = await sql<{ byte_size: number }[]>`
     select byte_size from versions where site_id = ${siteId} and dropped_at is null and not is_preview
       and (select count(*) from versions where site_id = ${siteId} and dropped_at is null and not is_preview) >= ${keep}

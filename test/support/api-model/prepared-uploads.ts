@@ -20,14 +20,14 @@ export function startUpload(world: World, acting: Acting, call: Extract<Call, { 
   const live = site.versions.find(({ id }) => id === site.live)
   const unpublished = files.filter(({ sha256 }) => !world.isPublished([acting.org], sha256))
   const pieces = new Map(unpublished.map(({ sha256, size }) => [sha256, size]))
-  if (pieces.size > 0) requireRoom(world, acting.org, site, pieces)
+  const unchanged =
+    live?.files.size === files.length && files.every((file) => live.files.get(file.path) === file.sha256)
+  if (pieces.size > 0 && world.underWay(acting.org).uploads >= MAX_UPLOADS_UNDER_WAY) throw refuse.planLimit()
+  if (!unchanged) requireRoom(world, acting.org, site, files, pieces)
   const missing = new Set(pieces.keys().filter((sha256) => !isSent(world, acting.org, sha256)))
   return {
     status: 201,
-    body: {
-      missing,
-      unchanged: live?.files.size === files.length && files.every((file) => live.files.get(file.path) === file.sha256),
-    },
+    body: { missing, unchanged },
     learn: ({ upload_id: id }: { upload_id: string }) => {
       giveUpIdle(world, acting.org)
       world.uploads.push({
@@ -102,11 +102,16 @@ function isSent(world: World, org: Org, sha256: string): boolean {
   )
 }
 
-/** What is being sent counts like what is kept. */
-function requireRoom(world: World, org: Org, site: Site, pieces: ReadonlyMap<string, number>): void {
-  if (world.underWay(org).uploads >= MAX_UPLOADS_UNDER_WAY) throw refuse.planLimit()
+/** What is being sent counts like what is kept, and the whole version like one that is there. */
+function requireRoom(
+  world: World,
+  org: Org,
+  site: Site,
+  files: readonly SentFile[],
+  pieces: ReadonlyMap<string, number>,
+): void {
   const { versionsKept, storageBytes } = plans[org.plan]
-  const coming = pieces.values().reduce((sum, size) => sum + size, 0)
+  const coming = files.reduce((sum, { size }) => sum + size, 0)
   const further = coming - (droppedBy(site, versionsKept)?.bytes ?? 0)
   const added = world.underWay(org, { except: pieces }).bytes + further
   if (added > 0 && world.storedBytes(org) + added > storageBytes) throw refuse.planLimit()

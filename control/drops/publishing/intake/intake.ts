@@ -68,10 +68,7 @@ export function createIntake({
   }
 
   function name(filePath: string, blob: StoredBlob): void {
-    checkPath(filePath)
-    if (isSystemClutter(filePath)) return void unserved.push(filePath)
-    const problem = paths.add(filePath)
-    if (problem) throw errors.invalidRequest(`${quotePath(filePath)} ${problem}.`)
+    if (!addPath(paths, filePath)) return void unserved.push(filePath)
     if (paths.size > maxFiles) throw errors.tooManyFiles(maxFiles)
     files.push({ path: filePath, hash: blob.hash, size: blob.size })
   }
@@ -224,8 +221,22 @@ function createArrivals({ blobs, holdingWriter, storeHeld }: UploadStore, capByt
   }
 }
 
-/** Throws invalid_request when a path may not be published. */
-export function checkPath(filePath: string): void {
+/** Throws invalid_request when one of the paths may not be published, by itself or beside the others. */
+export function checkPaths(filePaths: Iterable<string>): void {
+  const paths = new PathSet()
+  for (const filePath of filePaths) addPath(paths, filePath)
+}
+
+/** Adds a path to those of an upload; false for one that no visitor could ask for. */
+function addPath(paths: PathSet, filePath: string): boolean {
+  checkPath(filePath)
+  if (isSystemClutter(filePath)) return false
+  const problem = paths.add(filePath)
+  if (problem) throw errors.invalidRequest(`${quotePath(filePath)} ${problem}.`)
+  return true
+}
+
+function checkPath(filePath: string): void {
   const problem = pathProblem(filePath)
   if (problem) throw errors.invalidRequest(`The path ${quotePath(filePath)} ${problem}.`)
 }

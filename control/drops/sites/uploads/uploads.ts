@@ -59,7 +59,7 @@ interface UploadsDependencies {
   clock: Clock
   sites: Pick<Sites, 'requireOwn' | 'add'>
   versions: Pick<Versions, 'publish' | 'requirePublishable' | 'requireRoom' | 'liveManifest' | 'liveManifestHash'>
-  publishing: Pick<Publishing, 'receive' | 'checkPath' | 'readManifest'>
+  publishing: Pick<Publishing, 'receive' | 'checkPaths' | 'readManifest'>
   previews: Pick<Previews, 'named'>
   blobs: BlobStore
   /** Where partial blobs wait; one folder per upload. */
@@ -140,7 +140,7 @@ function createUploadStart({
     const { uploadBytes: capBytes, filesPerVersion } = plans[plan]
     if (files.length > filesPerVersion) throw errors.tooManyFiles(filesPerVersion)
     if (files.reduce((sum, file) => sum + file.size, 0) > capBytes) throw errors.uploadTooLarge(capBytes)
-    for (const file of files) publishing.checkPath(file.path)
+    publishing.checkPaths(files.map((file) => file.path))
     requireConsistent(files)
   }
 
@@ -177,6 +177,9 @@ function createUploadStart({
       const access = wantedAccess(wanted, clock.now()) ?? {}
       requireAccess(site, { wanted: access, hasPassword: false })
       const live = uploadedHashes(await versions.liveManifest(siteId, site.live_version_id))
+      const { preview, purge } = wanted
+      const shown = preview === undefined ? live : await shownAt(siteId, preview)
+      const unchanged = isSameContent(shown, wanted.files)
       const unpublished = await unpublishedOf(sql, actor, wanted.files, live)
       const id = newId('upl', clock.now())
       const now = new Date(clock.now())
@@ -184,11 +187,9 @@ function createUploadStart({
       const missing = await transaction(sql, async (tx) => {
         await lockOrganisation(tx, actor.orgId)
         const pieces = [...unpublished.keys()]
-        if (pieces.length > 0) {
-          await requireFewUnderWay(tx, actor.orgId, now)
-          const byteSize = bytesOf(unpublished)
-          await versions.requireRoom(tx, { orgId: actor.orgId, site, plan: site.plan, byteSize, pieces })
-        }
+        if (pieces.length > 0) await requireFewUnderWay(tx, actor.orgId, now)
+        const room = { orgId: actor.orgId, site, plan: site.plan, byteSize: versionBytes(wanted.files), pieces }
+        if (!unchanged) await versions.requireRoom(tx, { ...room, purge: purgeOf(purge) ?? undefined, preview })
         const sent = await queries.sentBlobs(tx, actor.orgId, pieces, now)
         await queries.dropIdleUploads(tx, actor.orgId, MAX_IDLE_UPLOADS - 1)
         await queries.insertUpload(
@@ -201,8 +202,8 @@ function createUploadStart({
             if_version: wanted.if_version ?? null,
             spa_fallback: wanted.spa_fallback ?? null,
             allow_secrets: wanted.allow_secrets ?? false,
-            purge: purgeOf(wanted.purge),
-            preview: wanted.preview ?? null,
+            purge: purgeOf(purge),
+            preview: preview ?? null,
             resolves: wanted.resolves ?? null,
             access: accessOfUpload(wanted),
             expires_at: expiresAt,
@@ -212,15 +213,7 @@ function createUploadStart({
         )
         return pieces.filter((hash) => !sent.has(hash))
       })
-      return {
-        upload_id: id,
-        missing,
-        unchanged: isSameContent(
-          wanted.preview === undefined ? live : await shownAt(siteId, wanted.preview),
-          wanted.files,
-        ),
-        expires_at: expiresAt.toISOString(),
-      }
+      return { upload_id: id, missing, unchanged, expires_at: expiresAt.toISOString() }
     },
 
     async check(actor, wanted) {
@@ -236,7 +229,7 @@ function createUploadStart({
       const pieces = [...missing.keys()]
       for (const hash of await queries.sentBlobs(sql, actor.orgId, pieces, new Date(clock.now()))) missing.delete(hash)
       const unchanged = isSameContent(live, wanted.files)
-      const byteSize = wanted.files.reduce((sum, file) => sum + file.size, 0)
+      const byteSize = versionBytes(wanted.files)
       if (!unchanged) await versions.requireRoom(sql, { orgId: actor.orgId, site, plan, byteSize, pieces })
       return {
         site: site ? { id: site.id, slug: site.slug } : null,
@@ -468,13 +461,10 @@ function requireAlone(files: StartUpload['files']): void {
 }
 
 function requireConsistent(files: StartUpload['files']): void {
-  const paths = new Set<string>()
   const sizes = new Map<string, number>()
   for (const file of files) {
-    if (paths.has(file.path)) throw errors.invalidRequest(`"${file.path}" is listed twice.`)
     if ((sizes.get(file.sha256) ?? file.size) !== file.size)
       throw errors.invalidRequest(`"${file.path}" has the hash of a file with another size.`)
-    paths.add(file.path)
     sizes.set(file.sha256, file.size)
   }
 }
@@ -499,6 +489,10 @@ function compareUploaded(live: Uploaded, announced: StartUpload['files']): Chang
     changed: files.filter((file) => (live.get(file.path) ?? file.sha256) !== file.sha256).map((file) => file.path),
     removed: [...live.keys()].filter((path) => !paths.has(path)),
   }
+}
+
+function versionBytes(files: StartUpload['files']): number {
+  return servedOf(files).reduce((sum, file) => sum + file.size, 0)
 }
 
 function isSameContent(live: Uploaded, announced: StartUpload['files']): boolean {

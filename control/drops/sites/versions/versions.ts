@@ -11,6 +11,7 @@ import type { Cards } from '../settings/cards.ts'
 import type { SiteKeptFiles } from '../kept/kept-files.ts'
 import * as queries from '../queries.ts'
 import type { RetainedVersion, SiteFacts } from '../rules.ts'
+import type { Purge } from '../schemas.ts'
 import type { Sites } from '../sites.ts'
 import {
   createCommit,
@@ -42,6 +43,8 @@ export interface WantedRoom {
   readonly site: SiteFacts | undefined
   readonly plan: PlanName
   readonly byteSize: number
+  readonly purge?: Purge | undefined
+  readonly preview?: string | undefined
   /** Its files, by hash: those that were sent already count once. */
   readonly pieces?: readonly string[]
 }
@@ -94,8 +97,9 @@ export function createVersions(deps: VersionsDependencies): Versions {
       return live && publishing.readManifest(live.manifest_hash)
     },
 
-    async requireRoom(tx, { orgId, site, plan, byteSize, pieces }) {
-      const dropped = site ? await queries.oldestBytes(tx, site.id, plans[plan].versionsKept) : 0
+    async requireRoom(tx, { orgId, site, plan, byteSize, pieces, purge, preview }) {
+      const keep = plans[plan].versionsKept
+      const dropped = site ? await queries.bytesGoing(tx, site.id, { keep, purge, preview }) : 0
       const furtherBytes = byteSize - dropped
       await requireStorage(tx, { orgId, plan, now: new Date(clock.now()), furtherBytes, ...(pieces && { pieces }) })
     },

@@ -10,7 +10,7 @@ import { announceContent, boundaryOf, CONTENT_FILENAME } from './content-field.t
 
 /** Fields are names and paths; content comes as files. */
 const MAX_FIELD_BYTES = 1_000_000
-/** Fields are collected in memory, all of a form: MAX_BUNDLE_FILES paths of 200 bytes. */
+/** Fields are collected in memory, all of a form: 20,000 paths of 200 bytes. Who has more files sends a list of them, or a zip. */
 const MAX_FIELDS_BYTES = 4_000_000
 /** A `files` and a `paths` part for each file, and room for the bundle rules to say what is wrong. */
 const MAX_PARTS = 2 * MAX_BUNDLE_FILES + 1000
