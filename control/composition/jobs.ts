@@ -36,7 +36,11 @@ export function composeJobs(services: Services, records: JobRecords): Jobs[] {
   const views: Job = { name: 'views', run: () => foldViews({ sql, redis }) }
   const visits: Job = { name: 'visits', run: () => foldVisits({ sql, redis }) }
   const compression: Job = { name: 'compression', run: (stopping) => versions.compressDue(stopping) }
-  const backup: Job = { name: 'backup', mayTakeMs: config.backupEveryMs, run: () => services.backups.runDue() }
+  const backup: Job = {
+    name: 'backup',
+    mayTakeMs: config.backupEveryMs,
+    run: (stopping) => services.backups.runDue(stopping),
+  }
   const refinement: Job = { name: 'refinement', run: (stopping) => versions.refineDue(stopping) }
   const { providerSignIn } = services
   const provider: Job[] = providerSignIn

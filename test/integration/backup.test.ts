@@ -81,6 +81,40 @@ test("a new machine whose edge has ordered the service's own certificate already
   }
 })
 
+test('content is copied while the tables are free for migrations; a control that stops ends it', async () => {
+  const busy = await createTestDatabase()
+  try {
+    const context = contextOf(busy, 'busy')
+    const hashes = await Promise.all(['one', 'two'].map((text) => store(context, text)))
+    await busy.sql`insert into users (id, email, password_hash) values ('user', 'user@example.com', '')`
+    await busy.sql`insert into organisations (id, name, owner_id) values ('org', 'Org', 'user')`
+    await busy.sql`insert into sites (id, org_id, slug, dns_target, next_version_number) values ('site', 'org', 'site', 'site', 1)`
+    for (const hash of hashes) await busy.sql`insert into kept_blobs ${busy.sql({ site_id: 'site', hash, size: 3 })}`
+    const place = openBackupPlace(path.join(folder, 'busy-backup'), folder)
+    const stopping = new AbortController()
+    const asked: string[] = []
+    const has = async (hash: string): Promise<boolean> => {
+      asked.push(hash)
+      await busy.sql.begin((sql) => sql`lock table kept_blobs in access exclusive mode nowait`)
+      stopping.abort()
+      return place.blobs.has(hash)
+    }
+    const taken = takeBackup({ ...context, stopping: stopping.signal }, { ...place, blobs: { ...place.blobs, has } })
+    await expect(taken).rejects.toThrow('stopped on the way')
+    expect(asked).toHaveLength(1)
+    expect(await place.snapshots()).toEqual([])
+    expect((await takeBackup(context, place)).facts.blobs).toBe(2)
+  } finally {
+    await busy.close()
+  }
+})
+
+async function store({ blobs }: BackupContext, text: string): Promise<string> {
+  const writer = await blobs.writer()
+  await writer.write(Buffer.from(text))
+  return (await writer.finish()).hash
+}
+
 test('a damaged backup leaves the installation as it was', async () => {
   const empty = await createTestDatabase()
   try {

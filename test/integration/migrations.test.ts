@@ -1,5 +1,8 @@
-import { readdir, readFile } from 'node:fs/promises'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { migrate } from '../../control/ground/database/migrate.ts'
 import { openDatabase } from '../../control/ground/database/sql.ts'
 import { referencedBlobs } from '../../control/drops/sites/queries.ts'
@@ -18,6 +21,28 @@ test('two controls that start at once apply each migration exactly once', async 
   const applied = await database.sql<{ name: string }[]>`select name from schema_migrations order by name`
   expect(applied.length).toBeGreaterThan(3)
   expect([...first, ...second].toSorted()).toEqual(applied.map(({ name }) => name))
+})
+
+test('a migration that does not get its table lets readers pass, and comes back', async () => {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'dropway-migrations-'))
+  const reader = openDatabase({ url: database.url, maxConnections: 2 })
+  onTestFinished(async () => {
+    await reader.end()
+    await rm(folder, { recursive: true })
+  })
+  await writeFile(path.join(folder, '0001_first.sql'), 'alter table busy add column more text;')
+  await reader`create table busy (id integer)`
+  const backup = await reader.reserve()
+  await backup`begin`
+  await backup`select from busy`
+  let attempts = 0
+  const applied = await migrate(database.sql, pathToFileURL(`${folder}/`), async () => {
+    attempts++
+    expect(await reader`select from busy`).toEqual([])
+    await backup`commit`
+    backup.release()
+  })
+  expect([attempts, applied]).toEqual([1, ['0001_first.sql']])
 })
 
 test('a migrated database is left alone', async () => {

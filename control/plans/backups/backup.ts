@@ -13,7 +13,7 @@ import { z } from 'zod'
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts'
 import type { Secrets } from '../../../shared/secrets/secrets.ts'
 import { appliedMigrations } from '../../ground/database/migrate.ts'
-import type { Pool, Sql } from '../../ground/database/sql.ts'
+import type { Pool } from '../../ground/database/sql.ts'
 import { inSnapshot, snapshotEnd, type BackupPlace } from './place.ts'
 import { countRows, keptBlobs, rowsOf, sequences, tablesInOrder } from './queries.ts'
 import { snapshotName } from './rules.ts'
@@ -39,6 +39,8 @@ export interface BackupContext {
   readonly dataDir: string
   readonly sitesDomain: string
   readonly now: number
+  /** Aborted: the control stops, and what it has begun ends with an error. */
+  readonly stopping?: AbortSignal | undefined
 }
 
 const CA_FILES = ['ca.key', 'ca.pem'] as const
@@ -57,14 +59,35 @@ export interface Snapshot {
 
 export async function takeBackup(context: BackupContext, place: BackupPlace): Promise<Snapshot> {
   const name = snapshotName(context.now)
-  // One moment for all tables. Content is named by hash and kept for a day after its version is dropped, so it may
-  // be copied while publishing goes on.
-  const facts = (await context.sql.begin('isolation level repeatable read read only', async (sql) => {
+  const { blobs, ...tables } = await dumpTables(context, place, name)
+  // Content is named by hash and kept for a day after its version is dropped, so it may be copied while publishing goes
+  // on, and while migrations change the tables.
+  const facts: BackupFacts = { ...tables, blobs: await copyBlobs(blobs, context.blobs, place.blobs, context.stopping) }
+  await sealCa(context, place, name)
+  await place.write(snapshotEnd(name), Readable.from([Buffer.from(`${JSON.stringify(facts, undefined, 2)}\n`)]))
+  return { name, facts }
+}
+
+/** One moment for all tables; `blobs` names the content that belongs to it. */
+function dumpTables(
+  context: BackupContext,
+  place: BackupPlace,
+  name: string,
+): Promise<Omit<BackupFacts, 'blobs'> & { blobs: string[] }> {
+  const { stopping } = context
+  const write = (file: string, lines: AsyncIterable<string>): Promise<void> =>
+    place.write(inSnapshot(name, file), Readable.from(unlessStopped(lines, stopping)).compose(createGzip()))
+  const dumped = context.sql.begin('isolation level repeatable read read only', async (sql) => {
     await sql`set local statement_timeout = 0`
     await sql`set local idle_in_transaction_session_timeout = 0`
     const tables = []
-    for (const table of await tablesInOrder(sql)) tables.push(await dumpTable(sql, table, name, place))
-    await writeLines(place, inSnapshot(name, 'blobs.gz'), endLines(keptBlobs(sql)))
+    for (const table of await tablesInOrder(sql)) {
+      await write(`tables/${table}.gz`, rowsOf(sql, table))
+      tables.push({ name: table, rows: await countRows(sql, table) })
+    }
+    const blobs: string[] = []
+    for await (const hash of keptBlobs(sql)) blobs.push(hash)
+    await write('blobs.gz', endLines(blobs))
     return {
       format: 1 as const,
       takenAt: new Date(context.now).toISOString(),
@@ -73,36 +96,35 @@ export async function takeBackup(context: BackupContext, place: BackupPlace): Pr
       migrations: await appliedMigrations(sql),
       tables,
       sequences: await sequences(sql),
-      blobs: await copyBlobs(keptBlobs(sql), context.blobs, place.blobs),
+      blobs,
     }
-  })) as BackupFacts
-  await sealCa(context, place, name)
-  await place.write(snapshotEnd(name), Readable.from([Buffer.from(`${JSON.stringify(facts, undefined, 2)}\n`)]))
-  return { name, facts }
+  })
+  return dumped as Promise<Awaited<typeof dumped> & { blobs: string[] }>
 }
 
-async function dumpTable(
-  sql: Sql,
-  table: string,
-  snapshot: string,
-  place: BackupPlace,
-): Promise<{ name: string; rows: number }> {
-  await writeLines(place, inSnapshot(snapshot, `tables/${table}.gz`), rowsOf(sql, table))
-  return { name: table, rows: await countRows(sql, table) }
+async function* endLines(lines: Iterable<string>): AsyncGenerator<string> {
+  for (const line of lines) yield `${line}\n`
 }
 
-function writeLines(place: BackupPlace, name: string, lines: AsyncIterable<string>): Promise<void> {
-  return place.write(name, Readable.from(lines).compose(createGzip()))
-}
-
-async function* endLines(lines: AsyncIterable<string>): AsyncGenerator<string> {
-  for await (const line of lines) yield `${line}\n`
+async function* unlessStopped<Item>(
+  items: AsyncIterable<Item> | Iterable<Item>,
+  stopping: AbortSignal | undefined,
+): AsyncGenerator<Item> {
+  for await (const item of items) {
+    if (stopping?.aborted) throw new Error('the control was stopped on the way')
+    yield item
+  }
 }
 
 /** Every blob is hashed on its way: a copy that differs is never kept. Returns how many there are. */
-export async function copyBlobs(hashes: AsyncIterable<string>, from: BlobStore, to: BlobStore): Promise<number> {
+export async function copyBlobs(
+  hashes: AsyncIterable<string> | Iterable<string>,
+  from: BlobStore,
+  to: BlobStore,
+  stopping?: AbortSignal,
+): Promise<number> {
   let count = 0
-  for await (const hash of hashes) {
+  for await (const hash of unlessStopped(hashes, stopping)) {
     count++
     if (!(await to.has(hash))) await copyBlob(hash, from, to)
   }

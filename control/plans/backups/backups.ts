@@ -35,8 +35,8 @@ export interface TakenBackup {
 }
 
 export interface Backups {
-  /** Takes a backup if it is time for one, and no other control is at it. A job. */
-  runDue(): Promise<TakenBackup | undefined>
+  /** Takes a backup if it is time for one, and no other control is at it. A job; one that is stopped has failed. */
+  runDue(stopping?: AbortSignal): Promise<TakenBackup | undefined>
   /** Takes one now, there or at BACKUP_TO. */
   take(place: string | undefined): Promise<TakenBackup>
   /** Brings one back into an installation that is empty. */
@@ -80,7 +80,14 @@ export class NothingToMove extends Error {
 
 export function createBackups(deps: BackupsDependencies): Backups {
   const { sql, blobs, secrets, clock, log, config } = deps
-  const context = (): BackupContext => ({ sql, blobs, secrets, ...config, now: clock.now() })
+  const context = (stopping?: AbortSignal): BackupContext => ({
+    sql,
+    blobs,
+    secrets,
+    ...config,
+    now: clock.now(),
+    stopping,
+  })
   const now = (): Date => new Date(clock.now())
 
   function placeOf(text: string | undefined): BackupPlace {
@@ -89,9 +96,9 @@ export function createBackups(deps: BackupsDependencies): Backups {
     return openBackupPlace(wanted, path.join(config.dataDir, 'backup-drafts'))
   }
 
-  async function take(text: string | undefined): Promise<TakenBackup> {
+  async function take(text: string | undefined, stopping?: AbortSignal): Promise<TakenBackup> {
     const place = placeOf(text)
-    const { name, facts } = await takeBackup(context(), place)
+    const { name, facts } = await takeBackup(context(stopping), place)
     const rows = facts.tables.reduce((sum, table) => sum + table.rows, 0)
     return { snapshot: name, place: place.description, taken_at: facts.takenAt, rows, blobs: facts.blobs }
   }
@@ -109,11 +116,11 @@ export function createBackups(deps: BackupsDependencies): Backups {
     })
   }
 
-  async function runClaimed(id: string): Promise<TakenBackup> {
+  async function runClaimed(id: string, stopping: AbortSignal | undefined): Promise<TakenBackup> {
     const alive = setInterval(() => void queries.noteAlive(sql, id, now()).catch(() => {}), SIGN_OF_LIFE_MS)
     alive.unref()
     try {
-      const taken = await take(undefined)
+      const taken = await take(undefined, stopping)
       await queries.endBackup(sql, id, now(), { snapshot: taken.snapshot, rows: taken.rows, blobs: taken.blobs })
       log.info(taken, 'backup taken')
       return taken
@@ -128,13 +135,13 @@ export function createBackups(deps: BackupsDependencies): Backups {
   const prune = (): Promise<Pruned> => prunePlace(placeOf(undefined), config.backupKeepMs, clock.now())
 
   return {
-    take,
+    take: (place) => take(place),
     prune,
-    async runDue() {
+    async runDue(stopping) {
       if (config.backupTo === undefined) return undefined
       const id = await claim()
       if (id === undefined) return undefined
-      const taken = await runClaimed(id)
+      const taken = await runClaimed(id, stopping)
       await prune()
       await queries.deleteOldRuns(sql, new Date(clock.now() - KEEP_RUNS_MS))
       return taken
