@@ -36,6 +36,7 @@ async function serve(env: Env): Promise<void> {
     clock: systemClock,
     log,
     onRequest: watchdog.note,
+    onMigrating: (migrating) => process.send?.({ migrating }),
     isDatabasePooled: isPooled,
   })
   const port = await app.start().catch((error: unknown) => {

@@ -24,6 +24,8 @@ const CLOSE_GRACE_MS = 10_000
 export interface AppOptions extends ControlOptions {
   /** Told of every request before it is handled. */
   onRequest?(what: string): void
+  /** Told when migrations begin and when they are over: they may take as long as they need. */
+  onMigrating?(isUnderWay: boolean): void
 }
 
 export interface App {
@@ -65,7 +67,9 @@ export function createApp(options: AppOptions): App {
   return {
     services,
     async start() {
+      options.onMigrating?.(true)
       const applied = await migrate(services.sql)
+      options.onMigrating?.(false)
       if (applied.length > 0) log.info({ applied }, 'migrated')
       databaseWatch.start()
       services.routing.start()

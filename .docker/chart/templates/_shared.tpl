@@ -43,10 +43,11 @@ capabilities: { drop: [ALL] }
 {{- end }}
 
 {{- define "dropway.probes" -}}
+# A day: control may migrate for as long as it needs. A start that fails ends by itself, and one that hangs ends itself.
 startupProbe:
   httpGet: { path: /healthz, port: {{ . }} }
   periodSeconds: 2
-  failureThreshold: 60
+  failureThreshold: 43200
 livenessProbe:
   httpGet: { path: /healthz, port: {{ . }} }
   periodSeconds: 10

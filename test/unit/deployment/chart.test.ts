@@ -36,6 +36,14 @@ test.each<[what: string, values: object, place: string]>([
   expect(isValid.errors?.map(({ instancePath }) => instancePath)).toContain(place)
 })
 
+test('a control that migrates for hours is not killed by its startup probe', () => {
+  const [, period = '', threshold = ''] =
+    /startupProbe:\n.*\n  periodSeconds: (\d+)\n  failureThreshold: (\d+)/.exec(
+      read('.docker/chart/templates/_shared.tpl'),
+    ) ?? []
+  expect(Number(period) * Number(threshold)).toBe(24 * 60 * 60)
+})
+
 test('the chart is of this version', () => {
   const { version, appVersion } = parse(read('.docker/chart/Chart.yaml')) as { version: string; appVersion: string }
   const ours = (JSON.parse(read('package.json')) as { version: string }).version

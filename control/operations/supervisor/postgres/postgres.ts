@@ -36,6 +36,7 @@ import {
   type PipedChild,
   type StopStep,
 } from '../processes/processes.ts'
+import { createStartClock } from '../processes/start-clock.ts'
 import type { StopPace } from '../processes/unit.ts'
 import { reasonOf } from './reason.ts'
 import { canReach, serviceUser, type ServiceUser } from './service-user.ts'
@@ -63,8 +64,8 @@ export interface Postgres {
 
 const SOCKET_NAME = '.s.PGSQL.5432'
 const MAX_CONNECTIONS = 100
-/** Recovery after a crash replays the log first; that takes seconds, not minutes, at our checkpoint distance. */
-const START_TIMEOUT_MS = 60_000
+/** Recovery after a crash takes as long as it needs, and says every ten seconds how far it is (log_startup_progress_interval). */
+const SILENCE_TIMEOUT_MS = 60_000
 /** Backends of a killed server notice its death within moments; until then a new one cannot have their shared memory. */
 const START_ATTEMPTS = 10
 const RETRY_DELAY_MS = 300
@@ -237,21 +238,25 @@ function baseSettings(socketDirectory: string): Record<string, string | number> 
 
 const RISKY_SETTINGS = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }
 
-/** Resolves undefined once the server accepts connections, or what it said before it gave up. */
-async function readyOrFailure(server: PipedChild, onLog: (line: string) => void): Promise<string | undefined> {
+/** Resolves undefined once the server accepts connections, or what it said before it gave up or fell silent. */
+export async function readyOrFailure(server: PipedChild, onLog: (line: string) => void): Promise<string | undefined> {
   const said: string[] = []
+  const clock = createStartClock(SILENCE_TIMEOUT_MS)
+  let isStarting = true
+  clock.begin()
   const ready = new Promise<undefined>((resolve) => {
     createInterface({ input: server.stderr }).on('line', (line) => {
       said.push(line)
       if (said.length > 50) said.shift()
+      if (isStarting) clock.begin()
       if (line.includes('ready to accept connections')) resolve(undefined)
       onLog(line)
     })
   })
-  const timeout = new AbortController()
-  const late = sleep(START_TIMEOUT_MS, 'It took too long.', { signal: timeout.signal }).catch(() => undefined)
+  const late = clock.ranOut.then(() => 'It took too long.')
   const outcome = await Promise.race([ready, exitOf(server).then(() => said.join('\n')), late])
-  timeout.abort()
+  isStarting = false
+  clock.stop()
   if (outcome !== undefined) server.kill('SIGKILL')
   return outcome
 }

@@ -1,11 +1,10 @@
 /**
- * A plane as a child process. It sends `{ ready: true }` once it listens, drains and exits on SIGTERM,
- * and exits by itself when the channel to its supervisor closes. Once it is ready it is asked every second whether its
+ * A plane as a child process. It sends `{ ready: true }` once it listens, before that `{ migrating: true }` and
+ * `{ migrating: false }` around what may take as long as it needs, drains and exits on SIGTERM, and exits by itself when the channel to its supervisor closes. Once it is ready it is asked every second whether its
  * event loop turns; one that does not answer any more is killed, and its keeper starts it again.
  */
 import { fork } from 'node:child_process'
 import { createInterface } from 'node:readline'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Env } from '../../../../shared/settings/env.ts'
 import { ADDRESSES_FOLLOW, tellAddresses } from '../../../../shared/settings/addresses.ts'
 import { heapFlags } from '../../../../shared/running/memory.ts'
@@ -13,6 +12,7 @@ import { askForPongs } from '../../../../shared/running/watchdog/heartbeat.ts'
 import { StartRefused } from '../preflight.ts'
 import { endWithUs } from './guard.ts'
 import { endFamily, endProcess, pidOf, unlessCancelled, type PipedChild } from './processes.ts'
+import { createStartClock } from './start-clock.ts'
 import type { Running } from './unit.ts'
 
 export interface PlaneOptions {
@@ -31,6 +31,7 @@ export interface PlaneOptions {
   readonly cancel: AbortSignal
 }
 
+/** Without migrations. */
 const START_TIMEOUT_MS = 60_000
 
 export async function startPlane({
@@ -70,25 +71,27 @@ export async function startPlane({
       setTimeout(resolve, 1000).unref()
     })
   })
+  const clock = createStartClock(START_TIMEOUT_MS)
   const ready = new Promise<'ready'>((resolve) => {
     child.on('message', (message) => {
-      const { ready: isReady, word } = message as { ready?: boolean; word?: unknown }
+      const { ready: isReady, word, migrating } = message as { ready?: boolean; word?: unknown; migrating?: boolean }
       if (typeof word === 'string') onWord(word)
+      if (migrating === true) clock.stop()
+      if (migrating === false) clock.begin()
       if (isReady) resolve('ready')
     })
   })
-  const late = new AbortController()
-  const begun = addresses.then((known) => tellAddresses(child, known))
-  const started = Promise.race([
-    ready,
-    exited.then(() => 'exited' as const),
-    begun.then(() => sleep(START_TIMEOUT_MS, 'late' as const, { signal: late.signal }).catch(() => 'late' as const)),
-  ])
+  const begun = addresses.then((known) => {
+    clock.begin()
+    tellAddresses(child, known)
+  })
+  const started = Promise.race([ready, exited.then(() => 'exited' as const), begun.then(() => clock.ranOut)])
   const outcome = await unlessCancelled(cancel, started).catch((error: unknown) => {
+    clock.stop()
     endFamily(pid)
     throw error
   })
-  late.abort()
+  clock.stop()
   if (outcome !== 'ready') {
     endFamily(pid)
     await exited
