@@ -15,6 +15,9 @@ import { readSignUp, type SignUpPolicy } from './terms/sign-up.ts'
 import { senderOf } from '../../shared/settings/look.ts'
 import { readSharedSettings, type SharedSettings } from '../../shared/settings/settings.ts'
 
+/** The operator's own texts (terms, privacy, imprint, help) in DATA_DIR, each a file of Markdown. */
+export const PAGES_FOLDER = 'pages'
+
 export interface ControlConfig extends SharedSettings, SignInSettings {
   /** Loopback, or a private address when the edges are other machines. */
   readonly controlHost: string

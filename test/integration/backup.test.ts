@@ -1,5 +1,5 @@
-/** Certificates, the ACME account and counters come back too; a damaged backup changes nothing. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+/** Certificates, the ACME account, counters and the operator's texts come back too; a damaged backup changes nothing. */
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -37,7 +37,7 @@ function contextOf({ sql }: TestDatabase, name: string): BackupContext {
   }
 }
 
-test('every row of every table, and sequences that go on behind them', async () => {
+test("every row of every table, sequences that go on behind them, and the operator's own texts", async () => {
   const rows = {
     certificates: {
       name: 'www.example.test',
@@ -53,6 +53,8 @@ test('every row of every table, and sequences that go on behind them', async () 
   await from.sql`insert into audit_log (actor, action, subject) values ('operator', 'test', 'x')`
   await from.sql`insert into routes (host, record, revision) values ('a.drops.test', ${from.sql.json({ revision: 7 })}, 7)`
   const place = openBackupPlace(path.join(folder, 'backup'), folder)
+  await mkdir(path.join(folder, 'from', 'pages'), { recursive: true })
+  await writeFile(path.join(folder, 'from', 'pages', 'terms.md'), '# Our terms ✓\n')
   await takeBackup(contextOf(from, 'from'), place)
   await restoreBackup(contextOf(to, 'to'), place, undefined)
 
@@ -60,6 +62,7 @@ test('every row of every table, and sequences that go on behind them', async () 
     const read = ({ sql }: TestDatabase) => sql`select * from ${sql(table)}`
     expect([...(await read(to))]).toEqual([...(await read(from))])
   }
+  expect(await readFile(path.join(folder, 'to', 'pages', 'terms.md'), 'utf8')).toBe('# Our terms ✓\n')
   const [route] = await to.sql`select revision, record from routes`
   expect(route).toEqual({ revision: 7, record: { revision: 7 } })
   // The history came along, of another life: the first publication begins a new one.

@@ -4,7 +4,7 @@
  * Certificates and the ACME account are rows of Postgres, sealed there. SECRET_KEY, which opens them, is not in the
  * backup: keep it elsewhere. Its fingerprint is, so that a restore with another key is refused.
  */
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
@@ -12,6 +12,7 @@ import { createGzip } from 'node:zlib'
 import { z } from 'zod'
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts'
 import type { Secrets } from '../../../shared/secrets/secrets.ts'
+import { PAGES_FOLDER } from '../../ground/config.ts'
 import { appliedMigrations } from '../../ground/database/migrate.ts'
 import type { Pool } from '../../ground/database/sql.ts'
 import { inSnapshot, snapshotEnd, type BackupPlace } from './place.ts'
@@ -64,6 +65,7 @@ export async function takeBackup(context: BackupContext, place: BackupPlace): Pr
   // on, and while migrations change the tables.
   const facts: BackupFacts = { ...tables, blobs: await copyBlobs(blobs, context.blobs, place.blobs, context.stopping) }
   await sealCa(context, place, name)
+  await copyPages(context, place, name)
   await place.write(snapshotEnd(name), Readable.from([Buffer.from(`${JSON.stringify(facts, undefined, 2)}\n`)]))
   return { name, facts }
 }
@@ -152,6 +154,20 @@ async function sealCa({ dataDir, secrets }: BackupContext, place: BackupPlace, s
   const contents = Object.fromEntries(CA_FILES.map((name, index) => [name, files[index]]))
   const sealed = secrets.seal(JSON.stringify(contents), CA_CONTEXT)
   await place.write(inSnapshot(snapshot, 'ca.sealed'), Readable.from([Buffer.from(sealed)]))
+}
+
+/** The operator's own texts, as this control shows them. */
+async function copyPages({ dataDir }: BackupContext, place: BackupPlace, snapshot: string): Promise<void> {
+  const folder = path.join(dataDir, PAGES_FOLDER)
+  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  const texts: Record<string, string> = {}
+  for (const name of names.filter((each) => each.endsWith('.md')))
+    texts[name] = await readFile(path.join(folder, name), 'utf8')
+  if (Object.keys(texts).length === 0) return
+  await place.write(inSnapshot(snapshot, 'pages.json'), Readable.from([Buffer.from(JSON.stringify(texts))]))
 }
 
 /** The newest complete snapshot, or the one that is named. */

@@ -5,6 +5,7 @@
  *   snapshots/<time>/tables/<t>.gz      each table, a row per line of JSON, all of one moment
  *   snapshots/<time>/blobs.gz           the hashes of its content, so that what no snapshot needs can go
  *   snapshots/<time>/ca.sealed          the local certificate authority, where one is used
+ *   snapshots/<time>/pages.json         the operator's own texts, where there are any
  *   snapshots/<time>/backup.json        what is in it; written last, so a snapshot without it is not one
  */
 import { createHash, randomBytes } from 'node:crypto'

@@ -7,6 +7,7 @@ import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { createGunzip } from 'node:zlib'
 import { z } from 'zod'
+import { PAGES_FOLDER } from '../../ground/config.ts'
 import { transaction, type Sql } from '../../ground/database/sql.ts'
 import { appliedMigrations } from '../../ground/database/migrate.ts'
 import {
@@ -42,6 +43,7 @@ export async function restoreBackup(
     await copyBlobs(keptBlobs(sql), place.blobs, context.blobs)
   })
   await restoreCa(context, place, found.name)
+  await restorePages(context, place, found.name)
   return found
 }
 
@@ -95,10 +97,18 @@ export async function* linesIn(place: BackupPlace, name: string): AsyncGenerator
 async function restoreCa({ dataDir, secrets }: BackupContext, place: BackupPlace, snapshot: string): Promise<void> {
   const file = await place.read(inSnapshot(snapshot, 'ca.sealed'))
   if (file === undefined) return
-  const opened = secrets.open(await text(file), CA_CONTEXT).toString()
-  const files = z.record(z.string(), z.string()).parse(JSON.parse(opened))
-  await mkdir(path.join(dataDir, 'ca'), { recursive: true })
-  for (const [name, contents] of Object.entries(files)) {
-    await writeFile(path.join(dataDir, 'ca', path.basename(name)), contents, { mode: 0o600 })
-  }
+  await writeFiles(path.join(dataDir, 'ca'), secrets.open(await text(file), CA_CONTEXT).toString())
+}
+
+async function restorePages({ dataDir }: BackupContext, place: BackupPlace, snapshot: string): Promise<void> {
+  const file = await place.read(inSnapshot(snapshot, 'pages.json'))
+  if (file !== undefined) await writeFiles(path.join(dataDir, PAGES_FOLDER), await text(file))
+}
+
+/** `contents` is JSON: a text for the name of each file. */
+async function writeFiles(folder: string, contents: string): Promise<void> {
+  const files = z.record(z.string(), z.string()).parse(JSON.parse(contents))
+  await mkdir(folder, { recursive: true })
+  for (const [name, content] of Object.entries(files))
+    await writeFile(path.join(folder, path.basename(name)), content, { mode: 0o600 })
 }

@@ -7,6 +7,7 @@ import { readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { html } from '../../../../../shared/pages/html.ts'
 import { onFirstUse } from '../../../../../shared/values/on-first-use.ts'
+import { PAGES_FOLDER } from '../../../../ground/config.ts'
 import type { Route } from '../../../../ground/http/route.ts'
 import type { Handlers } from '../../frame/handlers.ts'
 import type { Page } from '../../frame/layout.ts'
@@ -24,12 +25,9 @@ const LICENCE_NOTE = html`<p class="small soft">
   This service runs on Dropway, free software under the MIT licence.
 </p>`
 
-/** The operator's texts. */
-const FOLDER = 'pages'
-
 export function servicePages(handlers: Handlers, facts: Facts, dataDir: string): Route[] {
   return NAMES.map((name) => {
-    const text = createText(path.join(dataDir, FOLDER, `${name}.md`), name, facts)
+    const text = createText(path.join(dataDir, PAGES_FOLDER, `${name}.md`), name, facts)
     return handlers.page(`/${name}`, () => text())
   })
 }
