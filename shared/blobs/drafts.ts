@@ -7,7 +7,7 @@ export async function sweepDrafts(folder: string, writtenBefore: number): Promis
   let removed = 0
   for (const name of await readdir(folder).catch(() => [])) {
     const facts = await stat(path.join(folder, name)).catch(() => undefined)
-    if (!facts || facts.mtimeMs > writtenBefore) continue
+    if (!facts?.isFile() || facts.mtimeMs > writtenBefore) continue
     await rm(path.join(folder, name), { force: true })
     removed++
   }

@@ -1,5 +1,5 @@
 /** Certificates, the ACME account, counters and the operator's texts come back too; a damaged backup changes nothing. */
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -117,6 +117,18 @@ async function store({ blobs }: BackupContext, text: string): Promise<string> {
   await writer.write(Buffer.from(text))
   return (await writer.finish()).hash
 }
+
+test('drafts that a killed backup left go; those of one that is at work stay', async () => {
+  const drafts = path.join(folder, 'backup-drafts')
+  const place = openBackupPlace('s3://key:secret@bucket?endpoint=http://127.0.0.1:9', drafts)
+  await mkdir(path.join(drafts, 'blobs'), { recursive: true })
+  for (const name of ['old', 'new', 'blobs/old', 'blobs/new']) {
+    await writeFile(path.join(drafts, name), 'half')
+    if (name.endsWith('old')) await utimes(path.join(drafts, name), new Date(1000), new Date(1000))
+  }
+  await place.sweep(2000)
+  expect((await readdir(drafts, { recursive: true })).toSorted()).toEqual(['blobs', 'blobs/new', 'new'])
+})
 
 test('a damaged backup leaves the installation as it was', async () => {
   const empty = await createTestDatabase()

@@ -25,6 +25,8 @@ import { isBackupDue, SIGN_OF_LIFE_MS } from './rules.ts'
 const MAX_ERROR_CHARS = 500
 /** Notes about runs are for operators; the snapshots say what there is. */
 const KEEP_RUNS_MS = 90 * DAY_MS
+/** A draft that was not written to for so long is of a process that died. */
+const DRAFT_LIFETIME_MS = DAY_MS
 
 export interface TakenBackup {
   readonly snapshot: string
@@ -98,6 +100,7 @@ export function createBackups(deps: BackupsDependencies): Backups {
 
   async function take(text: string | undefined, stopping?: AbortSignal): Promise<TakenBackup> {
     const place = placeOf(text)
+    await place.sweep(clock.now() - DRAFT_LIFETIME_MS)
     const { name, facts } = await takeBackup(context(stopping), place)
     const rows = facts.tables.reduce((sum, table) => sum + table.rows, 0)
     return { snapshot: name, place: place.description, taken_at: facts.takenAt, rows, blobs: facts.blobs }

@@ -16,6 +16,7 @@ import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts'
 import { createDirectoryBlobStore } from '../../../shared/blobs/directory-store.ts'
+import { sweepDrafts } from '../../../shared/blobs/drafts.ts'
 import { parseBlobStoreUrl, type ParsedLocation } from '../../../shared/blobs/location.ts'
 import { createS3Client, type S3Client } from '../../../shared/blobs/s3-client.ts'
 import { createS3BlobStore } from '../../../shared/blobs/s3-store.ts'
@@ -32,6 +33,8 @@ export interface BackupPlace {
   snapshots(): Promise<string[]>
   /** Takes a snapshot away, its end first, so that it is never half of one. */
   remove(snapshot: string): Promise<void>
+  /** Removes what processes were writing when they died: drafts that were last written before that time. */
+  sweep(writtenBefore: number): Promise<void>
 }
 
 const SNAPSHOTS = 'snapshots'
@@ -66,6 +69,7 @@ export function parseBackupPlace(text: string, draftsDir: string): ParsedLocatio
 }
 
 function openDirectory(directory: string): BackupPlace {
+  const blobs = createDirectoryBlobStore(path.join(directory, 'blobs'))
   const fileOf = (name: string): string => path.join(directory, ...name.split('/'))
   const isThere = (name: string): Promise<boolean> =>
     access(fileOf(name)).then(
@@ -74,7 +78,7 @@ function openDirectory(directory: string): BackupPlace {
     )
   return {
     description: directory,
-    blobs: createDirectoryBlobStore(path.join(directory, 'blobs')),
+    blobs,
     async write(name, bytes) {
       const file = fileOf(name)
       await mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
@@ -90,6 +94,9 @@ function openDirectory(directory: string): BackupPlace {
     async remove(snapshot) {
       await rm(fileOf(snapshotEnd(snapshot)), { force: true })
       await rm(path.dirname(fileOf(snapshotEnd(snapshot))), { recursive: true, force: true })
+    },
+    async sweep(writtenBefore) {
+      await blobs.sweep(writtenBefore)
     },
   }
 }
@@ -133,6 +140,10 @@ function openBucket({ settings }: ParsedLocation & { kind: 's3' }, draftsDir: st
       await remove(snapshotEnd(snapshot))
       const folder = inSnapshot(snapshot, '')
       for (const key of await listKeys(s3, settings.prefix)) if (key.startsWith(folder)) await remove(key)
+    },
+    async sweep(writtenBefore) {
+      await sweepDrafts(draftsDir, writtenBefore)
+      await blobs.sweep(writtenBefore)
     },
   }
 }
