@@ -14,7 +14,7 @@ import type { Drop, Exchange, HeaderList, Intent, Markup, ServedSite, Snippets }
 import { chooseEncoding, prefersMarkdown } from '../rewrite/negotiate.ts'
 import { cutPieces, inject, injectedPieces, sizeOf, type Piece } from '../rewrite/inject.ts'
 import { assetHeaders, entityTag, markupOf } from '../rewrite/headers.ts'
-import { MAX_CACHED_BYTES, MAX_ENTRY_BYTES, storedBytes, type BlobCache } from '../store/blob-cache.ts'
+import { MAX_CACHED_BYTES, MAX_ENTRY_BYTES, bytesOfRecord, type BlobCache } from '../store/blob-cache.ts'
 import { describeVariant, type Representation } from '../send/representation.ts'
 import { compressLive } from './compression.ts'
 import type { Machines } from './machines/machines.ts'
@@ -105,7 +105,7 @@ export function createRepresentations({
     const { hash, size } = variant
     if (size > MAX_CACHED_BYTES)
       return describeVariant(headers, size, isPage, { stream: (range) => blobs.stream(hash, range) })
-    return describeVariant(headers, size, isPage, storedBytes({ blobs, cache }, variant))
+    return describeVariant(headers, size, isPage, bytesOfRecord({ blobs, cache }, variant))
   }
 
   function asPublished(

@@ -53,7 +53,7 @@ export function createBlobCache(maxBytes: number): BlobCache {
 }
 
 /** A blob's bytes, from memory where they are there. Its record says how long it is: bytes that belie it are as good as missing. */
-export function storedBytes(
+export function bytesOfRecord(
   { blobs, cache }: { blobs: Pick<BlobStore, 'read'>; cache: BlobCache },
   { hash, size }: { readonly hash: string; readonly size: number },
 ): { bytes(): Buffer | undefined; load(): Promise<Buffer> } {

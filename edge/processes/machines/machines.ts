@@ -14,7 +14,7 @@ import { encodePath } from '../../../shared/content/path-pattern.ts'
 import type { Drop, Exchange, Intent, SiteIndex } from '../../context.ts'
 import { assetHeaders } from '../../rewrite/headers.ts'
 import { describeVariant, type Representation } from '../../send/representation.ts'
-import { storedBytes, type BlobCache } from '../../store/blob-cache.ts'
+import { bytesOfRecord, type BlobCache } from '../../store/blob-cache.ts'
 import type { Sites } from '../../store/sites.ts'
 import { MAX_LISTED_PAGES } from './llms-txt.ts'
 import { isCard, LLMS_PATH, markdownBeside, ROBOTS_PATH, robotsTxt, shownPath } from './rules.ts'
@@ -59,7 +59,7 @@ export function createMachines({ blobs, cache, sites, publicPort }: MachinesDepe
     const file: ManifestFile = { hash, size, type: 'image/png' }
     const facts = { file, status: 200, custom: [], encoding: 'identity', snippets: undefined } as const
     const headers = ['accept-ranges', 'bytes', ...assetHeaders({ ...drop, ...facts, hasMarkdown: false }).flat()]
-    return describeVariant(headers, size, false, storedBytes(reading, file))
+    return describeVariant(headers, size, false, bytesOfRecord(reading, file))
   }
 
   return {

@@ -11,14 +11,14 @@ import type { StoredFile } from '../manifest/manifest-builder.ts'
 /** Copies that are read again, all together. Those of a hand-made site are fewer; a generated one has thousands of stubs. */
 const COPIES_BYTES = 2_000_000
 
-export interface Copies {
+export interface PlannedCopies {
   readonly requests: readonly AnalysisRequest[]
   /** Those that there is no room for: nothing is said of their links. */
   readonly unread: readonly string[]
 }
 
 /** `first`: the file of each content that is read anyway. */
-export function planCopies(files: readonly StoredFile[], first: Pick<ByContent<StoredFile>, 'get'>): Copies {
+export function planCopies(files: readonly StoredFile[], first: Pick<ByContent<StoredFile>, 'get'>): PlannedCopies {
   const requests: AnalysisRequest[] = []
   const unread: string[] = []
   let bytes = 0

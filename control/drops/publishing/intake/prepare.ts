@@ -29,7 +29,7 @@ import { batchesOf } from '../workers/batches.ts'
 import { LANDING_PAGE, unservedKindOf, type Shown, type SingleKind } from '../../../../shared/content/upload-kind.ts'
 import { markdownLanding, requireLandingPage, unwrapFolder } from './bundle.ts'
 import { documentPage, MAX_SHOWN_TEXT_BYTES } from './document-page.ts'
-import { planCopies, type Copies } from './equal-pages.ts'
+import { planCopies, type PlannedCopies } from './equal-pages.ts'
 import type { Compression, PreparedVersion, SecretsPolicy } from '../contract.ts'
 import {
   blobSizesOf,
@@ -357,7 +357,7 @@ function withConverted(files: readonly ComparedFile[], conversions: Conversions)
 export function planReading(
   files: readonly StoredFile[],
   known: Pick<ByContent<FileFacts>, 'has'>,
-): { requests: AnalysisRequest[]; copies: Copies } {
+): { requests: AnalysisRequest[]; copies: PlannedCopies } {
   const contents = new ByContent<StoredFile>()
   for (const file of files) {
     const isWanted = !file.live && mayHoldKey(file.path, file.size)
@@ -453,7 +453,7 @@ async function analyseFiles(
 /** What copies in other folders say, by path; undefined of those that were not read. */
 async function readCopies(
   workers: Pick<UploadWorkers, 'width' | 'analyse'>,
-  { requests, unread }: Copies,
+  { requests, unread }: PlannedCopies,
   remember: Upload['remember'],
 ): Promise<ReadonlyMap<string, Analysis | undefined>> {
   const found = new Map<string, Analysis | undefined>(unread.map((path) => [path, undefined]))

@@ -136,31 +136,13 @@ function createUploadStart({
   publishing,
   previews,
 }: UploadsDependencies): Pick<Uploads, 'start' | 'check' | 'requireWelcome'> {
-  function requireUploadable(files: StartUpload['files'], plan: PlanName): void {
-    const { uploadBytes: capBytes, filesPerVersion } = plans[plan]
-    if (files.length > filesPerVersion) throw errors.tooManyFiles(filesPerVersion)
-    if (files.reduce((sum, file) => sum + file.size, 0) > capBytes) throw errors.uploadTooLarge(capBytes)
-    publishing.checkPaths(files.map((file) => file.path))
-    requireConsistent(files)
-  }
-
   /** The drop that is named; undefined when it would be made. */
   async function findOrTry(actor: Actor, { site_id, slug }: CheckUpload): Promise<SiteFacts | undefined> {
     if (site_id !== undefined) return sites.requireOwn(sql, actor, site_id)
     const own = slug === undefined ? undefined : await findOwnSlug(sql, actor.orgId, slug)
     if (own !== undefined) return sites.requireOwn(sql, actor, own)
-    await tryNew(actor, slug)
+    await tryNew({ sql, sites }, actor, slug)
     return undefined
-  }
-
-  /** A drop that would be made is made and given up at once, so that every refusal is the real one. */
-  async function tryNew(actor: Actor, slug: string | undefined): Promise<void> {
-    const given = new Error('given up on purpose')
-    const refusal = await transaction(sql, async (tx) => {
-      await sites.add(tx, actor, { slug })
-      throw given
-    }).catch((error: unknown) => error)
-    if (refusal !== given) throw refusal
   }
 
   async function shownAt(siteId: string, preview: string): Promise<Uploaded> {
@@ -173,7 +155,7 @@ function createUploadStart({
       const site = await sites.requireOwn(sql, actor, siteId)
       versions.requirePublishable(site)
       requirePreview(actor, wanted.preview)
-      requireUploadable(wanted.files, site.plan)
+      requireUploadable(publishing, wanted.files, site.plan)
       const access = wantedAccess(wanted, clock.now()) ?? {}
       requireAccess(site, { wanted: access, hasPassword: false })
       const live = uploadedHashes(await versions.liveManifest(siteId, site.live_version_id))
@@ -220,7 +202,7 @@ function createUploadStart({
       const site = await findOrTry(actor, wanted)
       const plan = site?.plan ?? actor.plan
       if (site) versions.requirePublishable(site)
-      requireUploadable(wanted.files, plan)
+      requireUploadable(publishing, wanted.files, plan)
       const files = wanted.files.map((file) => ({ path: file.path, hash: file.sha256, size: file.size }))
       if (wanted.alone) requireAlone(wanted.files)
       else if (!markdownLanding(files)) requireLandingPage(files)
@@ -242,12 +224,38 @@ function createUploadStart({
     async requireWelcome(actor, { siteId, slug, byteSize }) {
       const site = siteId === undefined ? undefined : await sites.requireOwn(sql, actor, siteId)
       if (site) versions.requirePublishable(site)
-      else await tryNew(actor, slug)
+      else await tryNew({ sql, sites }, actor, slug)
       const plan = site?.plan ?? actor.plan
       if (byteSize > plans[plan].uploadBytes) throw errors.uploadTooLarge(plans[plan].uploadBytes)
       await versions.requireRoom(sql, { orgId: actor.orgId, site, plan, byteSize })
     },
   }
+}
+
+function requireUploadable(
+  publishing: Pick<Publishing, 'checkPaths'>,
+  files: StartUpload['files'],
+  plan: PlanName,
+): void {
+  const { uploadBytes: capBytes, filesPerVersion } = plans[plan]
+  if (files.length > filesPerVersion) throw errors.tooManyFiles(filesPerVersion)
+  if (files.reduce((sum, file) => sum + file.size, 0) > capBytes) throw errors.uploadTooLarge(capBytes)
+  publishing.checkPaths(files.map((file) => file.path))
+  requireConsistent(files)
+}
+
+/** A drop that would be made is made and given up at once, so that every refusal is the real one. */
+async function tryNew(
+  { sql, sites }: Pick<UploadsDependencies, 'sql' | 'sites'>,
+  actor: Actor,
+  slug: string | undefined,
+): Promise<void> {
+  const given = new Error('given up on purpose')
+  const refusal = await transaction(sql, async (tx) => {
+    await sites.add(tx, actor, { slug })
+    throw given
+  }).catch((error: unknown) => error)
+  if (refusal !== given) throw refusal
 }
 
 /** While bytes arrive. */
