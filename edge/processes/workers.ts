@@ -22,7 +22,8 @@ const CONFIRM_MS = 10_000
 export const DRAIN_GRACE_MS = 2000
 const REPORT_MS = 2000
 const NODE_OPTIONS = [
-  // Scripts of pages have their types stripped: operators can do nothing about it.
+  // http-proxy uses util._extend, and scripts of pages have their types stripped: operators can do nothing about either.
+  '--disable-warning=DEP0060',
   '--disable-warning=ExperimentalWarning',
   ...UNSENT_FLAGS,
 ]

@@ -1,15 +1,16 @@
 /**
- * The service's own host: control answers. The target goes out as it came. Bodies stream both ways at the slower side's
- * pace; when one side leaves, the other ends too. What a visitor says about their own address is never passed on.
+ * The service's own host: control answers, through http-proxy. Bodies stream both ways at the slower side's pace; when
+ * one side leaves, the other ends too. What a visitor says about their own address is never passed on.
  *
  *   target that no request line can hold ─▶ 400     no place of this network's share in time ─▶ 429 | 503
  *   body that hardly arrives ─▶ 408                 no answer for seconds, and control does not say that it lives ─▶ 504
  */
-import type { Agent, ClientRequest, IncomingHttpHeaders, IncomingMessage, RequestOptions } from 'node:http'
+import type { Agent, ClientRequest, IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { nodeHttp } from '../../shared/http/node-http.ts'
 import { Socket } from 'node:net'
-import type { Duplex, Writable } from 'node:stream'
+import { Stream, type Duplex, type Writable } from 'node:stream'
 import { urlToHttpOptions } from 'node:url'
+import httpProxy from 'http-proxy'
 import { limitKeyOfIp } from '../../shared/http/ip.ts'
 import { PROXY_HEADERS, RELAYED_HEADER } from '../../shared/http/relayed.ts'
 import { createShares } from '../../shared/running/shares.ts'
@@ -127,6 +128,57 @@ interface Forwarding {
 
 type ControlHeaders = Record<string, string | string[] | undefined>
 
+/**
+ * What http-proxy reads of a request, and no more: node:http2 would make stand-ins for a request and a response of node:http,
+ * with a dozen listeners, for each one. It never breaks off: the end of its visitor is heard of by `answer`.
+ */
+class ControlRequest {
+  readonly forwarding: Forwarding
+  readonly method: string
+  readonly url: string
+  readonly headers: ControlHeaders
+  readonly socket = CONNECTED
+
+  constructor(forwarding: Forwarding) {
+    const { exchange, headers } = forwarding
+    this.forwarding = forwarding
+    this.method = exchange.method
+    this.url = exchange.target
+    this.headers = headers
+  }
+
+  on(): this {
+    return this
+  }
+}
+
+const CONNECTED = { destroyed: false } as const
+/** What http-proxy looks at of an answer that is sent by us (`sendBack`). */
+const OUR_ANSWER = { finished: true } as unknown as ServerResponse
+
+/** A request without a body is over with its head. */
+class NoBody extends Stream {
+  override pipe<To extends NodeJS.WritableStream>(to: To): To {
+    to.end()
+    return to
+  }
+}
+
+const NO_BODY = new NoBody()
+
+/**
+ * What http-proxy fills in for node:http, whatever the protocol. It joins the parts of a path anew, `/a//b` as `/a/b` and
+ * `/next/http:/x` as `/next/http://x`: of that nothing is kept.
+ */
+function asSent(target: string): { path: string } {
+  return {
+    get path() {
+      return target
+    },
+    set path(_joined) {},
+  }
+}
+
 export function createProxy(dependencies: ProxyDependencies): Proxy {
   return new ControlProxy(dependencies)
 }
@@ -154,10 +206,19 @@ class ControlProxy implements Proxy {
   // it takes one that was in use a moment ago, or a new one. What is long has a new one, which ends with a refusal.
   readonly #recent = new RecentConnections({ keepAlive: true, scheduling: 'lifo' })
   readonly #fresh = new nodeHttp.Agent({ keepAlive: false })
+  // With `toProxy` the target is not parsed: http-proxy would read `//a@b/c` as the path /c of another host, and throw
+  // at `//a@[/`.
+  readonly #proxy = httpProxy.createProxyServer({
+    xfwd: false,
+    changeOrigin: false,
+    toProxy: true,
+    selfHandleResponse: true,
+    proxyTimeout: SILENCE_MS,
+  })
   readonly #shares = createShares(CONTROL_SHARES)
   readonly #health = createControlHealth()
   /** Addresses of controls, taken apart once. */
-  readonly #targets: ReadonlyMap<string, RequestOptions>
+  readonly #targets: ReadonlyMap<string, httpProxy.ProxyTarget>
   readonly #avoidUntil = new Map<string, number>()
   #turn = 0
 
@@ -165,12 +226,9 @@ class ControlProxy implements Proxy {
     this.#traceparent = traceparent
     this.#controlUrls = controlUrls
     this.#publicHost = publicHost
-    this.#targets = new Map(
-      controlUrls.map((url) => {
-        const { hostname, port } = urlToHttpOptions(new URL(url))
-        return [url, { hostname, port }]
-      }),
-    )
+    this.#targets = new Map(controlUrls.map((url) => [url, urlToHttpOptions(new URL(url)) as httpProxy.ProxyTarget]))
+    this.#proxy.on('proxyReq', (outgoing, request) => sendOut(forwardingOf(request), outgoing))
+    this.#proxy.on('proxyRes', (answer, request) => sendBack(forwardingOf(request), answer))
   }
 
   forward(exchange: FullExchange, onFailure: (failure: ProxyFailure) => void): void {
@@ -213,35 +271,26 @@ class ControlProxy implements Proxy {
   }
 
   #attempt(forwarding: Forwarding, control: string): void {
-    // The visitor left while a control was looked for.
-    if (forwarding.answer.destroyed) return
+    const { exchange, headers, body } = forwarding
     forwarding.control = control
+    forwarding.outgoing = undefined
     forwarding.ending = undefined
     forwarding.attempts += 1
     forwarding.tried.add(control)
     this.#scheduleCheck(forwarding)
+    const options = {
+      target: this.#targets.get(control),
+      agent: this.#agentFor(exchange.method, headers),
+      buffer: body ?? NO_BODY,
+      ssl: asSent(exchange.target),
+    }
+    const request = new ControlRequest(forwarding) as unknown as IncomingMessage
     try {
-      this.#ask(forwarding, control)
+      this.#proxy.web(request, OUR_ANSWER, options, (error: NodeJS.ErrnoException) => this.#onError(forwarding, error))
     } catch (error) {
       clearTimeout(forwarding.check)
       forwarding.onFailure(asFailure(error as NodeJS.ErrnoException))
     }
-  }
-
-  #ask(forwarding: Forwarding, control: string): void {
-    const { exchange, headers, body } = forwarding
-    const { method, target: path } = exchange
-    const agent = this.#agentFor(method, headers)
-    const outgoing = nodeHttp.request({ ...this.#targets.get(control), method, path, headers, agent })
-    forwarding.outgoing = outgoing
-    outgoing.setTimeout(SILENCE_MS, () => {
-      forwarding.hasTimedOut = true
-      outgoing.destroy()
-    })
-    outgoing.on('error', (error) => this.#onError(forwarding, error))
-    outgoing.on('response', (answer) => sendBack(forwarding, answer))
-    if (body === undefined) outgoing.end()
-    else body.pipe(outgoing)
   }
 
   #agentFor(method: string, headers: ControlHeaders): Agent {
@@ -342,6 +391,18 @@ function newForwarding(
     ending: undefined,
     hasTimedOut: false,
   }
+}
+
+function forwardingOf(request: IncomingMessage): Forwarding {
+  return (request as unknown as ControlRequest).forwarding
+}
+
+/** A request to control begins. */
+function sendOut(forwarding: Forwarding, outgoing: ClientRequest): void {
+  forwarding.outgoing = outgoing
+  outgoing.once('timeout', () => (forwarding.hasTimedOut = true))
+  // Ended, or left, before there was a connection.
+  if (forwarding.ending !== undefined || forwarding.answer.destroyed) outgoing.destroy(new Error('given up'))
 }
 
 /** Control's answer begins. */

@@ -324,6 +324,8 @@ const SPEAK_TO_NODE = [
   'edge/accept/outgoing/kernel-counts.ts',
   'edge/accept/raw-socket.ts',
   'edge/accept/outgoing/unsent.ts',
+  // And this to http-proxy, which reads less of a request than its types ask for.
+  'edge/send/proxy.ts',
 ]
 
 test('casts do not go round the types', () => {
