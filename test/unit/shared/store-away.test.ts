@@ -28,7 +28,8 @@ test.each([
   const settings = { bucket: 'b', prefix: '', region: 'r', accessKeyId: 'k', secretAccessKey: 's' }
   const store = createS3BlobStore({ ...settings, endpoint: 'http://store.example' }, '')
   const attempts = [store.put(Buffer.from('x')), store.read('a'.repeat(64)), store.has('a'.repeat(64))]
-  for (const attempt of attempts) expect(statusOf(await attempt.catch((error: unknown) => error))).toBe(503)
+  const failures = await Promise.all(attempts.map((attempt) => attempt.catch((error: unknown) => error)))
+  expect(failures.map(statusOf)).toEqual([503, 503, 503])
 })
 
 test.each([
