@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers'
 import yauzl from 'yauzl'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { mailDigests } from '../../control/drops/threads/digests.ts'
-import { MAX_IMAGES_PER_DROP, MAX_THREADS_PER_DROP } from '../../control/drops/threads/rules.ts'
+import { MAX_IMAGES_PER_DROP, MAX_THREADS_PER_DROP, THREAD_ALLOWANCES } from '../../control/drops/threads/rules.ts'
 import type { Reviewer } from '../../control/drops/threads/reviewer.ts'
 import type { Actor } from '../../control/ground/actor.ts'
 import type { RoutingTransaction } from '../../control/ground/routing/changes.ts'
@@ -108,6 +108,34 @@ test('who is named by address and may see the drop is mailed a link to the place
   const [mail] = (await world.mailsTo('grace@example.org')).filter(({ template }) => template === 'thread_mention')
   expect(mail!.text).toContain(`?thread=${id}`)
   expect(await world.mailsTo('stranger@example.org')).toEqual([])
+})
+
+test('a domain on the list names nobody: who is at it is mailed for no comment', async () => {
+  const { owner, siteId, guest } = await newTalk()
+  const named = [{ kind: 'domain', value: 'bank.example' }] as const
+  await world.services.viewerSharing.add(owner, siteId, { named, role: 'comment', invite: false })
+  await say(guest('gl_1'), `Look, @ceo@bank.example and @${owner.email}`)
+  expect(await world.mailsTo('ceo@bank.example')).toEqual([])
+  expect((await world.mailsTo(owner.email)).map(({ template }) => template)).toContain('thread_mention')
+})
+
+test('a mail box gets a bounded number of mentions in an hour, from whatever drops', async () => {
+  const email = 'often@example.org'
+  const mentions = async () => (await world.mailsTo(email)).filter(({ template }) => template === 'thread_mention')
+  const { limit } = THREAD_ALLOWANCES.mentionMails
+  for (let round = 0; round < 2; round++) {
+    const { owner, siteId, member } = await newTalk()
+    const named = [{ kind: 'email', value: email }] as const
+    await world.services.viewerSharing.add(owner, siteId, { named, role: 'comment', invite: false })
+    for (let count = 0; count < limit - 2; count++) await say(member, `Look, @${email}`)
+  }
+  expect(await mentions()).toHaveLength(limit)
+  nowMs += HOUR_MS
+  const { owner, siteId, member } = await newTalk()
+  const named = [{ kind: 'email', value: email }] as const
+  await world.services.viewerSharing.add(owner, siteId, { named, role: 'comment', invite: false })
+  await say(member, `Look, @${email}`)
+  expect(await mentions()).toHaveLength(limit + 1)
 })
 
 test('who is here is said while they are here, and not to more than that', async () => {

@@ -39,7 +39,7 @@ import {
   type OpenThread,
 } from './schemas.ts'
 import { pageFileOf, reviewUrlOf, threadMailKeyOf } from './threads.ts'
-import { dropNameOf, subjectOf } from '../viewers/lists.ts'
+import { dropNameOf, namedSubjectOf } from '../viewers/lists.ts'
 
 interface ReviewedVersion {
   readonly number: number
@@ -360,16 +360,21 @@ function authorOf(row: Pick<queries.MessageRow, 'author_kind' | 'author_id' | 'a
   return { kind: row.author_kind, id: row.author_id, key: row.author_key }
 }
 
-/** People are mailed who may see the drop, and no one else: a comment is no way to write to strangers. */
+/**
+ * Members are mailed, and viewers who are named themselves: a comment is no way to write to strangers, nor to everyone at
+ * a domain. In one order, so that two who mention the same people do not wait for each other for ever.
+ */
 async function mailMentioned(
   tx: Sql,
-  { enqueueMail, baseUrl }: Pick<ReviewDependencies, 'enqueueMail' | 'baseUrl'>,
+  { clock, enqueueMail, baseUrl }: Pick<ReviewDependencies, 'clock' | 'enqueueMail' | 'baseUrl'>,
   { site, name, email: own }: Reviewer,
   { threadId, messageId, body }: { threadId: string; messageId: string; body: string },
 ): Promise<void> {
-  for (const text of mentionsIn(body)) {
+  const throttle = createThrottle({ sql: tx, clock, allowances: THREAD_ALLOWANCES })
+  for (const text of mentionsIn(body).toSorted()) {
     const to = addressIn(text)
-    if (to === undefined || to === own || (await subjectOf(tx, site.id, to)) === undefined) continue
+    if (to === undefined || to === own || (await namedSubjectOf(tx, site.id, to)) === undefined) continue
+    if (!(await throttle.admit('mentionMails', to))) continue
     await enqueueMail(tx, {
       eventKey: `${threadMailKeyOf(site.id)}mention:${messageId}:${to}`,
       to,

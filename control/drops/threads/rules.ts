@@ -58,6 +58,8 @@ export const THREAD_ALLOWANCES = {
   linkImages: { limit: 120, windowMs: HOUR_MS },
   /** Each compares two versions of a page: a tab asks once for each page that it opens and for each version that comes. */
   comparisons: { limit: 600, windowMs: HOUR_MS },
+  /** To one mail box, whoever mentions it and wherever: as many as codes. What is beyond is still read at the thread. */
+  mentionMails: { limit: 12, windowMs: HOUR_MS },
 } as const satisfies Record<string, Allowance>
 
 export type AuthorKind = 'member' | 'viewer' | 'guest'

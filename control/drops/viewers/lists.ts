@@ -21,6 +21,7 @@ export type { GuestLinkRow, ViewerRow } from './queries.ts'
 /** What these functions need to know of a drop. */
 export interface ListedDrop {
   readonly id: string
+  readonly org_id: string | null
   readonly slug: string
   readonly name: string
   readonly plan: PlanName
@@ -32,6 +33,8 @@ export interface ListedDrop {
 export interface Sharing {
   readonly now: Date
   readonly inviter: string
+  /** The account that mails are counted for. */
+  readonly inviterId: string
   /** The drop's own address, without a slash at its end. */
   readonly url: string
   /** The address at which it is talked about. */
@@ -103,7 +106,7 @@ async function invitePerson(
 ): Promise<void> {
   if (viewer.kind !== 'email') return
   const { now, inviter, url, reviewUrl, enqueueMail } = sharing
-  await requireFewMails(tx, drop, now)
+  await requireFewMails(tx, drop, sharing)
   const token = randomSecret()
   const until = new Date(now.getTime() + INVITATION_LIFETIME_MS)
   await queries.insertViewerInvitation(tx, {
@@ -127,20 +130,37 @@ async function invitePerson(
   })
 }
 
-/** Mails to strangers: so many a day for each drop, whatever is removed and added again. */
-async function requireFewMails(tx: Sql, drop: ListedDrop, now: Date): Promise<void> {
+/**
+ * Mails to strangers: so many a day for each drop, whatever is removed and added again, for its organisation, whatever
+ * drops are made, and for each account, whatever organisations. Always in this order, so that two never wait for each
+ * other.
+ */
+async function requireFewMails(tx: Sql, drop: ListedDrop, { now, inviterId }: Sharing): Promise<void> {
   const clock = { now: () => now.getTime() }
   const throttle = createThrottle({ sql: tx, clock, allowances: invitationAllowances(plans[drop.plan].viewersPerDrop) })
-  if (!(await throttle.admit('viewerInvitations', drop.id)))
+  const isWithin =
+    (await throttle.admit('viewerInvitations', drop.id)) &&
+    (await throttle.admit('organisationInvitations', drop.org_id ?? drop.id)) &&
+    // Each plan has a bound of its own: what a large one was used for leaves room in a small one.
+    (await throttle.admit('accountInvitations', `${inviterId} ${drop.plan}`))
+  if (!isWithin)
     throw errors.rateLimited(
       DAY_MS / SECOND_MS,
-      'Very many invitations were mailed for this drop today. Add people without a mail (invite: false), or wait.',
+      'Very many invitations were mailed today. Add people without a mail (invite: false), or wait.',
     )
 }
 
-/** Twice the whole list. */
-function invitationAllowances(viewersPerDrop: number): { viewerInvitations: Allowance } {
-  return { viewerInvitations: { limit: Math.max(20, 2 * viewersPerDrop), windowMs: DAY_MS } }
+/** Twice the whole list of a drop, and for all drops together twice that; as many as members may be invited at least. */
+export function invitationAllowances(
+  viewersPerDrop: number,
+): Record<'viewerInvitations' | 'organisationInvitations' | 'accountInvitations', Allowance> {
+  const ofDrop = Math.max(20, 2 * viewersPerDrop)
+  const ofAll = { limit: Math.max(50, 2 * ofDrop), windowMs: DAY_MS }
+  return {
+    viewerInvitations: { limit: ofDrop, windowMs: DAY_MS },
+    organisationInvitations: ofAll,
+    accountInvitations: ofAll,
+  }
 }
 
 /** Once for each viewer who has a mail box and has not opened the drop yet. */
@@ -324,6 +344,12 @@ export async function findGuestLinkBy(
 export async function subjectOf(sql: Sql, siteId: string, email: string): Promise<string | undefined> {
   const viewer = await queries.findViewerFor(sql, siteId, email)
   return viewer ?? queries.findMemberFor(sql, siteId, { email })
+}
+
+/** As `subjectOf`, and not for who is someone there by their domain alone. */
+export async function namedSubjectOf(sql: Sql, siteId: string, email: string): Promise<string | undefined> {
+  const [viewer] = await queries.listNamed(sql, siteId, [{ kind: 'email', value: email }])
+  return viewer?.id ?? queries.findMemberFor(sql, siteId, { email })
 }
 
 export const memberSubject = (sql: Sql, siteId: string, userId: string): Promise<string | undefined> =>

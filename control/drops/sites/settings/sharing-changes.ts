@@ -19,11 +19,17 @@ export interface SharingTools {
 }
 
 /** How the lists of a drop are changed, by this caller and now. */
-export function sharingBy(actor: Pick<Actor, 'email'>, site: SiteFacts, now: Date, tools: SharingTools): Sharing {
+export function sharingBy(
+  actor: Pick<Actor, 'userId' | 'email'>,
+  site: SiteFacts,
+  now: Date,
+  tools: SharingTools,
+): Sharing {
   const { config, enqueueMail } = tools
   return {
     now,
     inviter: actor.email,
+    inviterId: actor.userId,
     url: addressOf(config, siteHost(site.slug, config.sitesDomain)),
     reviewUrl: reviewUrlOf(config.baseUrl, site.slug),
     enqueueMail,

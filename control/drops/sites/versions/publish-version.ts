@@ -110,6 +110,7 @@ export function createPublishVersions(deps: PublishVersionsDependencies): Publis
     alongside?: Alongside,
   ): Promise<Propagated<Published>> {
     requirePreview(actor, options.preview)
+    requireMayInvite(actor, options)
     const before = await peek()
     if (before) requireMaySay(actor, before, options)
     const password =
@@ -330,6 +331,14 @@ function requireMaySay(
   if (isOfPreview && (says || resolves.length > 0)) throw errors.insufficientScope('manage', actor.reach.scope)
   if (says && site.next_version_number > 1 && !suffices(actor, 'manage'))
     throw errors.insufficientScope('manage', actor.reach.scope)
+}
+
+/** Mails to others, and links for them, carry a name that was proved: whoever shares a drop has verified their address. */
+function requireMayInvite(
+  { emailVerified }: Actor,
+  { access: { viewers = [], guest_link, invite } = {} }: PublishOptions,
+): void {
+  if (!emailVerified && (viewers.length > 0 || guest_link === true || invite === true)) throw errors.emailNotVerified()
 }
 
 /** Where no drop may be public, what was reserved before that was decided is not published openly either. */
