@@ -1,3 +1,4 @@
+import { VIEWERS_ONLY } from '../../../shared/contracts/admission.ts'
 import { one, type Sql } from '../../ground/database/sql.ts'
 
 export interface AnonymousRow {
@@ -90,13 +91,19 @@ export async function findByClaim(
   return row
 }
 
-/** A namesake's drop still knows its browser, which may bring it to the owner of the address. Without a clock: refreshing its routes starts the one of its new plan. */
+/**
+ * A namesake's drop still knows its browser, which may bring it to the owner of the address. Without a clock: refreshing
+ * its routes starts the one of its new plan. Where no drop may be public, its viewers are to be named first.
+ */
 export async function adoptSite(sql: Sql, siteId: string, adoption: { orgId: string; now: Date }): Promise<void> {
   await sql`
     update sites set org_id = ${adoption.orgId}, anonymous_id = case when exists (
         select from organisations o join users u on u.id = o.owner_id
         where o.id = ${adoption.orgId} and u.typed_email is not null) then anonymous_id end,
       anonymous_network = null, claim_hash = null,
+      password_hash = case when exists (
+        select from organisations where id = ${adoption.orgId} and visibility_policy = 'no_public')
+        then ${VIEWERS_ONLY} else password_hash end,
       expires_at = null, updated_at = ${adoption.now}
     where id = ${siteId}`
 }

@@ -11,7 +11,7 @@ import type { Pool, Sql } from '../../ground/database/sql.ts'
 import { changeRoutes, type RoutingTransaction } from '../../ground/routing/changes.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
 import { durationInWords } from '../../ground/terms/durations.ts'
-import { accessModeOf, untilOf, type WantedAccess } from '../viewers/access.ts'
+import { accessModeOf, untilOf } from '../viewers/access.ts'
 import { eraseThreads } from '../threads/threads.ts'
 import { eraseViewers } from '../viewers/lists.ts'
 import type { Routing } from '../../ground/routing/routing.ts'
@@ -21,7 +21,7 @@ import type { Cards } from './settings/cards.ts'
 import { showSite } from './settings/show-site.ts'
 import { slugRefusal, takeWantedSlug } from './settings/slugs.ts'
 import { preparePassword, writePassword } from './settings/protection.ts'
-import { requireAccess, sharingBy, writeAccess } from './settings/sharing-changes.ts'
+import { requireAccess, sharingBy, writeAccess, type AccessChange } from './settings/sharing-changes.ts'
 import { MAX_UPLOADS_UNDER_WAY } from './uploads/under-way.ts'
 import * as queries from './queries.ts'
 import type { SiteKeptFiles } from './kept/kept-files.ts'
@@ -159,10 +159,8 @@ export function createSites(deps: SitesDependencies): Sites {
 
     async patch(actor, siteId, patch) {
       const before = await requireOwn(sql, actor, siteId)
-      const access = accessOf(patch, clock.now())
-      const given = passwordOf(before, patch)
-      requireAccess(before, { wanted: access, hasPassword: given != null })
-      const password = given === undefined ? undefined : await preparePassword(before.plan, before, given)
+      requireAccess(before, accessChangeOf(before, patch, clock.now()))
+      const password = patch.password == null ? undefined : await preparePassword(before.plan, before, patch.password)
       const columns = columnsOf(before, patch, config.viewerAdmissionMs)
       const { changes } = await changeRoutes(sql, async (tx) => {
         await queries.lockSite(tx, siteId)
@@ -171,7 +169,7 @@ export function createSites(deps: SitesDependencies): Sites {
           await rename(tx, site, patch.slug, { now: now(), cooldownMs: config.slugCooldownMs })
         await queries.updateSite(tx, siteId, columns, now())
         if (password !== undefined) await writePassword(tx, site, password, now())
-        const change = { wanted: access, hasPassword: given != null }
+        const change = accessChangeOf(site, patch, clock.now())
         await writeAccess(tx, site, change, sharingBy(actor, site, now(), deps))
         if (patch.keep_old_files_days !== undefined) await keptFiles.refit(tx, siteId)
         await refreshRoutes(tx, siteId)
@@ -360,15 +358,14 @@ async function rename(
   await queries.releaseSlug(tx, site.slug, 'former', new Date(now.getTime() + cooldownMs))
 }
 
-/** What a PATCH says of who may see the drop, and until when. */
-function accessOf(patch: SitePatch, now: number): WantedAccess {
-  return { mode: patch.access_mode, until: untilOf(patch, now) }
-}
-
-/** Null takes a password away; a drop without one, which only its viewers see, stays as it is. */
-function passwordOf(site: SiteFacts, { password, access_mode }: SitePatch): string | null | undefined {
-  if (password !== null) return password
-  return access_mode === undefined && accessModeOf(site) === 'password' ? null : undefined
+/**
+ * What a PATCH says of who may see the drop, and until when. A password that is taken away means everyone; a drop without
+ * one, which only its viewers see, stays as it is.
+ */
+function accessChangeOf(site: SiteFacts, patch: SitePatch, now: number): AccessChange {
+  const opens = patch.password === null && accessModeOf(site) === 'password'
+  const mode = patch.access_mode ?? (opens ? 'public' : undefined)
+  return { wanted: { mode, until: untilOf(patch, now) }, hasPassword: patch.password != null }
 }
 
 /** Throws where it is longer than the service lets anyone in. */

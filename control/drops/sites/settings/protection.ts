@@ -1,6 +1,6 @@
 /**
  * The password of a drop: who may set one, and its only writer. Every change of it locks all visitors out, by the
- * generation; the same password again is no change.
+ * generation; the same password again is no change. It is taken away by another mode of access, which needs no plan.
  */
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { hashPassword, verifyPassword } from '../../../../shared/secrets/password.ts'
@@ -13,11 +13,9 @@ import type { SiteFacts } from '../rules.ts'
 export interface WantedPassword {
   /** What is compared was read without a lock: a change in between counts as one. */
   readonly before: string | null
-  /** Null: no password. */
-  readonly hash: string | null
+  readonly hash: string
 }
 
-/** Taking a password away needs no plan. */
 export function requirePasswordFeature(plan: PlanName): void {
   if (!plans[plan].password)
     throw errors.planFeature(
@@ -33,10 +31,9 @@ export function requirePasswordFeature(plan: PlanName): void {
 export async function preparePassword(
   plan: PlanName,
   site: Pick<SiteFacts, 'password_hash'> | undefined,
-  password: string | null,
+  password: string,
 ): Promise<WantedPassword> {
   const before = site?.password_hash ?? null
-  if (password === null) return { before, hash: null }
   requirePasswordFeature(plan)
   const isSame = before !== null && (await verifyPassword(password, before))
   return { before, hash: isSame ? before : await hashPassword(password) }
@@ -44,7 +41,7 @@ export async function preparePassword(
 
 /** The site is locked; its plan may have ended since. Returns whether anything changed: else no one is locked out. */
 export async function writePassword(sql: Sql, site: SiteFacts, wanted: WantedPassword, now: Date): Promise<boolean> {
-  if (wanted.hash !== null) requirePasswordFeature(site.plan)
+  requirePasswordFeature(site.plan)
   if (wanted.hash === wanted.before && wanted.before === site.password_hash) return false
   const changes = { password_hash: wanted.hash, password_generation: site.password_generation + 1 }
   await updateSite(sql, site.id, changes, now)

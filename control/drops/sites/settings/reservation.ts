@@ -9,7 +9,7 @@ import { randomSlug } from '../../../../shared/values/readable-slug.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
 import { inOrder, type Sql } from '../../../ground/database/sql.ts'
-import { defaultMode } from '../../viewers/access.ts'
+import { defaultMode, requireAllowed } from '../../viewers/access.ts'
 import { recordAudit } from '../../../people/audit/audit.ts'
 import * as queries from '../queries.ts'
 import type { SiteFacts } from '../rules.ts'
@@ -110,7 +110,9 @@ export function createReservations({ clock, config }: ReservationsDependencies):
     const plan = await lockOrganisation(tx, actor.orgId)
     if ((await roomFor(tx, actor.orgId, plan)) < 1)
       throw errors.planLimit(`${dropCapInWords(plan)} Delete one${orUpgrade()}.`)
-    const isPrivate = wanted.isPrivate ?? defaultMode(await queries.findPolicy(tx, actor.orgId)) === 'viewers'
+    const policy = await queries.findPolicy(tx, actor.orgId)
+    const isPrivate = wanted.isPrivate ?? defaultMode(policy) === 'viewers'
+    if (!isPrivate) requireAllowed(policy, 'public')
     const site = await reserve(tx, { orgId: actor.orgId }, { ...wanted, isPrivate })
     await recordAudit(tx, {
       at: now(),
