@@ -305,6 +305,21 @@ test('the time for visitors ends for all of them, and the owner extends it', asy
   expect((await api.patch(drop.id, { access_until: null })).json()).toMatchObject({ access_until: null })
 })
 
+test('a time that cannot be kept is refused at every door, and the first and the last that can are kept', async () => {
+  const drop = await sharedDrop()
+  for (const access_until of ['1970-01-01T00:00:00.000Z', '9999-12-31T23:59:59.000Z'])
+    expect((await api.patch(drop.id, { access_until })).json()).toMatchObject({ access_until })
+  for (const time of ['0000-01-01T00:00:00Z', '9999-12-31T23:59:59-14:00']) {
+    const link = { token: owner.token, json: { expires_at: time } }
+    const doors = {
+      patch: await api.patch(drop.id, { access_until: time }),
+      link: await stack.fetch(`${drop.path}/guest-links`, link),
+      publish: await api.upload(drop.id, fileForm('page.html', '<title>Plan</title>', { access_until: time })),
+    }
+    for (const [door, answer] of Object.entries(doors)) expect([door, answer.status]).toEqual([door, 400])
+  }
+})
+
 test('without an account nothing is published privately, and nothing openly instead', async () => {
   const wishes: Record<string, string>[] = [
     { access_mode: 'viewers' },

@@ -93,8 +93,19 @@ export const accessModeSchema = described(
   'Who can open it: everyone, who knows the password, or the viewers that you name.',
   'viewers',
 )
+/** Years of other lengths Postgres refuses, or gives back as others: `0001` comes out as 2001. */
+const [FIRST_YEAR, LAST_YEAR] = [1970, 9999]
+
+function isStorableTime(text: string): boolean {
+  const year = new Date(text).getUTCFullYear()
+  return year >= FIRST_YEAR && year <= LAST_YEAR
+}
+
 export const accessUntilSchema = described(
-  z.iso.datetime({ offset: true }).nullable(),
+  z.iso
+    .datetime({ offset: true })
+    .refine(isStorableTime, `send a time of the years ${FIRST_YEAR} to ${LAST_YEAR}`)
+    .nullable(),
   'When visitors meet 410; null for never.',
   '2026-12-24T18:00:00.000Z',
 )

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import {
   accessModeOf,
   accessOfForm,
+  accessUntilSchema,
   defaultMode,
   momentAfter,
   requireAllowed,
@@ -33,6 +34,22 @@ test('a policy without public drops allows named viewers alone', () => {
     'viewers',
     'viewers',
   ])
+})
+
+test.each([
+  ['2026-12-24T18:00:00Z', true],
+  ['2026-12-24T18:00:00.000+02:00', true],
+  ['1970-01-01T00:00:00Z', true],
+  ['9999-12-31T23:59:59Z', true],
+  ['0000-01-01T00:00:00Z', false],
+  ['0001-01-01T00:00:00Z', false],
+  ['1969-12-31T23:59:59-00:01', true],
+  ['1970-01-01T00:00:00+14:00', false],
+  ['9999-12-31T23:59:59-14:00', false],
+  ['2026-13-01T00:00:00Z', false],
+  ['tomorrow', false],
+])('the time %s can be kept: %s', (time, isKept) => {
+  expect(accessUntilSchema.safeParse(time).success).toBe(isKept)
 })
 
 test('viewers are written as people write lists', () => {

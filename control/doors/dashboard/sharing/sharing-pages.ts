@@ -5,7 +5,7 @@ import { parse } from '../../../ground/http/api.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import type { Route } from '../../../ground/http/route.ts'
 import { THREAD_MAILS, THREADS_VISIBLE } from '../../../drops/threads/rules.ts'
-import { viewersOfText } from '../../../drops/viewers/access.ts'
+import { accessUntilSchema, viewersOfText } from '../../../drops/viewers/access.ts'
 import { ACCESS_REQUEST_PATH } from '../../../drops/visiting/visit-desk.ts'
 import type { AccountRequest } from '../frame/callers.ts'
 import { flashOf } from '../frame/flash.ts'
@@ -117,11 +117,10 @@ function entryRoutes(
   ]
 }
 
-function endOfDay(day: string): string {
-  const end = Date.parse(`${day}T23:59:59Z`)
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(day) || Number.isNaN(end))
-    throw errors.invalidRequest('access_until: enter a date such as 2026-12-24.')
-  return new Date(end).toISOString()
+function endOfDay(day: string): string | null {
+  const end = accessUntilSchema.safeParse(`${day}T23:59:59Z`)
+  if (!end.success) throw errors.invalidRequest('access_until: enter a date such as 2026-12-24.')
+  return end.data
 }
 
 function listRoutes({ sharedWithMe, clock }: DashboardServices, handlers: Handlers): Route[] {
