@@ -11,7 +11,7 @@ export interface ByteRange {
 }
 
 export interface BlobStore {
-  /** Stores bytes durably (fsynced) before it resolves; storing the same bytes twice is free. */
+  /** Stores bytes durably (fsynced) before it resolves; bytes that have been there for a minute cost no sync. */
   put(bytes: Uint8Array): Promise<StoredBlob>
   /** The same for several at once, in their order: what makes them durable is shared where it can be. */
   putAll(blobs: readonly Uint8Array[]): Promise<StoredBlob[]>

@@ -10,7 +10,7 @@
  * it its name back.
  */
 import { createHash, hash as digestOf, randomBytes } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { inParallel } from '../running/turns.ts'
@@ -25,6 +25,8 @@ const MIN_CHUNK_BYTES = 4096
 const MAX_CHUNK_BYTES = 131_072
 /** A chunk is at most this share of what has been read so far. */
 const CHUNK_SHARE = 1 / 4
+/** A file system writes names to the disk within half a minute by itself: an older one is durable, whoever gave it. */
+const YOUNG_NAME_MS = 60_000
 /** Files of several blobs that are open at once: their syncs become few of the disk. */
 const PARALLEL_DRAFTS = 64
 
@@ -34,7 +36,7 @@ export function createDirectoryBlobStore(root: string, files: FileCalls = offThr
     put: (bytes) => put(place, bytes),
     putAll: (blobs) => putAll(place, blobs),
     writer: () => createWriter(place),
-    keep: (hash) => keep(place, hash),
+    keep: async (hash) => (await renew(place, hash))?.blob,
     has: (hash) => existing(stat(pathOf(root, hash))),
     read: (hash) => files.readFile(pathOf(root, hash)).catch((error: unknown) => rethrowMissing(error, hash)),
     stream: (hash, range) => pacedStream(() => chunksOf(pathOf(root, hash), hash, range)),
@@ -94,7 +96,7 @@ async function createWriter(place: Place): Promise<BlobWriter> {
     },
     async finish() {
       const hash = digest.digest('hex')
-      const kept = await keep(place, hash)
+      const kept = await keepDurable(place, hash)
       if (kept) await abandon(draft)
       return kept ?? synced(place, await adopt(place, draft, { hash, size }))
     },
@@ -123,9 +125,9 @@ async function adopt(place: Place, { path, file }: Draft, { hash, size }: Stored
 /** The blob that another writer named first; undefined when this one did. */
 async function nameOrKeep(place: Place, draft: string, hash: string): Promise<StoredBlob | undefined> {
   while (!(await linked(place.files.link(draft, pathOf(place.root, hash))))) {
-    const kept = await keep(place, hash)
+    const kept = await renew(place, hash)
     // A blob that is gone was discarded in between, and its name is free.
-    if (kept) return kept
+    if (kept) return kept.blob
   }
   return undefined
 }
@@ -164,29 +166,41 @@ async function sweep(place: Place, writtenBefore: number): Promise<number> {
   return sweepDrafts(temporary, writtenBefore)
 }
 
-async function keep({ root, files }: Place, hash: string): Promise<StoredBlob | undefined> {
+/** A blob that is there already, under a durable name: another writer may have given the name a moment ago. */
+async function keepDurable(place: Place, hash: string): Promise<StoredBlob | undefined> {
+  const kept = await renew(place, hash)
+  return kept?.isYoung ? synced(place, kept.blob) : kept?.blob
+}
+
+/** The blob, as one that was stored now; `isYoung`: its name may not be durable yet. */
+async function renew(
+  { root, files }: Place,
+  hash: string,
+): Promise<{ blob: StoredBlob; isYoung: boolean } | undefined> {
   const file = pathOf(root, hash)
   // Most bytes are new. The kernel knows that at once, where a failing utimes would cost an error with its stack.
-  if (!existsSync(file)) return undefined
+  const known = statSync(file, { throwIfNoEntry: false })
+  if (!known) return undefined
   const now = new Date()
   if (!(await existing(files.utimes(file, now, now)))) return undefined
   // The file is looked at afterwards: one that lost its name in between may have been found untouched just before.
   const facts = await statOrMissing(files.stat(file))
-  return facts && { hash, size: facts.size }
+  return facts && { blob: { hash, size: facts.size }, isYoung: known.mtimeMs > now.getTime() - YOUNG_NAME_MS }
 }
 
 async function put(place: Place, bytes: Uint8Array): Promise<StoredBlob> {
   const hash = digestOf('sha256', bytes)
-  return (await keep(place, hash)) ?? synced(place, await create(place, hash, bytes))
+  return (await keepDurable(place, hash)) ?? synced(place, await create(place, hash, bytes))
 }
 
-/** One sync for each folder, however many names are in it; another writer may have given some of them a moment ago. */
+/** One sync for each folder, however many names are in it. */
 async function putAll(place: Place, blobs: readonly Uint8Array[]): Promise<StoredBlob[]> {
   const touched = new Set<string>()
   const stored = await inParallel(blobs, PARALLEL_DRAFTS, async (bytes) => {
     const hash = digestOf('sha256', bytes)
-    touched.add(folderOf(hash))
-    return (await keep(place, hash)) ?? create(place, hash, bytes)
+    const kept = await renew(place, hash)
+    if (!kept || kept.isYoung) touched.add(folderOf(hash))
+    return kept?.blob ?? create(place, hash, bytes)
   })
   await place.folders.sync([...touched])
   return stored

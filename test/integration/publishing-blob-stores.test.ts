@@ -240,6 +240,33 @@ describe('a directory', () => {
       expect(done.slice(0, done.indexOf(step))).toContain(`bytes ${step.split(' ')[1]}`)
   })
 
+  test('a blob whose name another writer gave a moment ago is kept once the name is on disk; an older one costs no sync', async () => {
+    const done: string[] = []
+    const folder = path.join(root, 'young')
+    const store = createDirectoryBlobStore(folder, recorded(directCalls, done))
+    const bytes = randomBytes(100)
+    const { hash } = await store.put(bytes)
+    const ways: Record<string, () => Promise<unknown>> = {
+      put: () => store.put(bytes),
+      putAll: () => store.putAll([bytes]),
+      writer: async () => {
+        const writer = await store.writer()
+        await writer.write(bytes)
+        return writer.finish()
+      },
+    }
+    const syncsOf = async (way: () => Promise<unknown>, mtime: Date): Promise<string[]> => {
+      await utimes(path.join(folder, hash.slice(0, 2), hash), mtime, mtime)
+      done.length = 0
+      await way()
+      return done.filter((step) => step.startsWith('synced'))
+    }
+    for (const [name, way] of Object.entries(ways)) {
+      expect(await syncsOf(way, new Date()), name).toEqual([`synced ${hash.slice(0, 2)}`])
+      expect(await syncsOf(way, new Date(0)), name).toEqual([])
+    }
+  })
+
   test('a folder that cannot be synced fails those who wait for it, and no later ones', async () => {
     let isBroken = true
     const store = createDirectoryBlobStore(path.join(root, 'unsynced'), {
