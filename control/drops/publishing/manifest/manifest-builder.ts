@@ -94,12 +94,7 @@ export function isRuleFile(path: string): boolean {
   return RULE_FILES.includes(path) || isHostFile(path)
 }
 
-/** Every blob that a version needs, each once: bytes, variants, sources and rule files (the manifest itself aside). */
-export function blobsOf(manifest: Manifest): string[] {
-  return [...blobSizesOf(manifest).keys()]
-}
-
-/** By hash. */
+/** Every blob that a version needs, by hash: bytes, variants, sources and rule files (the manifest itself aside). */
 export function blobSizesOf(manifest: Manifest): Map<string, number> {
   const sizes = new Map<string, number>()
   const add = ({ hash, size }: { hash: string; size: number }): unknown => sizes.set(hash, size)

@@ -10,7 +10,7 @@ import { isWorthCompressing, type AnalysisRequest } from '../analysis/analyse.ts
 import { inParallel } from '../../../../shared/running/turns.ts'
 import { batchesOf } from '../workers/batches.ts'
 import { ByContent } from '../manifest/by-content.ts'
-import { blobsOf } from '../manifest/manifest-builder.ts'
+import { blobSizesOf } from '../manifest/manifest-builder.ts'
 import type { Manifests } from '../manifest/manifests.ts'
 import type { Recompressed } from '../contract.ts'
 import { isHtmlType, mediaTypeOf } from '../files/types.ts'
@@ -93,7 +93,7 @@ async function* recompress(
     const isWhole = index === steps.length - 1
     if (stored.hash === manifestHash) yield { isWhole, smaller: undefined }
     else {
-      const blobs = [...new Set([...blobsOf(refined), stored.hash])]
+      const blobs = [...blobSizesOf(refined).set(stored.hash, stored.size).keys()]
       yield { isWhole, smaller: { manifestHash: stored.hash, blobs } }
     }
   }
