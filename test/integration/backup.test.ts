@@ -5,8 +5,11 @@ import path from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { takeBackup, type BackupContext } from '../../control/plans/backups/backup.ts'
+import { runDrill } from '../../control/plans/backups/drill.ts'
 import { inSnapshot, openBackupPlace } from '../../control/plans/backups/place.ts'
 import { restoreBackup } from '../../control/plans/backups/restore.ts'
+import { drillId } from '../../control/plans/backups/rules.ts'
+import { openDatabase } from '../../control/ground/database/sql.ts'
 import { readHistory } from '../../control/ground/routing/queries.ts'
 import { createDirectoryBlobStore } from '../../shared/blobs/directory-store.ts'
 import { createSecrets } from '../../shared/secrets/secrets.ts'
@@ -74,11 +77,13 @@ test("every row of every table, sequences that go on behind them, and the operat
 test("a new machine whose edge has ordered the service's own certificate already can be restored into", async () => {
   const started = await createTestDatabase()
   try {
-    const place = openBackupPlace(path.join(folder, 'backup'), folder)
+    const place = openBackupPlace(path.join(folder, 'before-loss'), folder)
+    await takeBackup(contextOf(from, 'from'), place)
     const own = { name: '*.drops.test', sealed: 's1.own', not_before: new Date(0), not_after: new Date(1) }
     await started.sql`insert into certificates ${started.sql(own)}`
     await restoreBackup(contextOf(started, 'started'), place, undefined)
-    expect([...(await started.sql`select name from certificates`)]).toEqual([{ name: 'www.example.test' }])
+    const names = ({ sql }: TestDatabase) => sql`select name from certificates`
+    expect([...(await names(started))]).toEqual([...(await names(from))])
   } finally {
     await started.close()
   }
@@ -117,6 +122,33 @@ async function store({ blobs }: BackupContext, text: string): Promise<string> {
   await writer.write(Buffer.from(text))
   return (await writer.finish()).hash
 }
+
+test('a drill removes what killed ones left, and nothing of one that is at work', async () => {
+  const context = contextOf(from, 'drilled')
+  const place = openBackupPlace(path.join(folder, 'drill-backup'), folder)
+  await takeBackup(contextOf(from, 'from'), place)
+  const killed = drillId(context.now - 3_600_000, '1111')
+  const atWork = drillId(context.now - 3_600_000, '2222')
+  const begins = drillId(context.now, '3333')
+  const ids = [killed, atWork, begins]
+  for (const id of ids) {
+    await mkdir(path.join(context.dataDir, `drill-${id}`, 'blobs'), { recursive: true })
+    await from.sql.unsafe(`create database dropway_drill_${id}`)
+  }
+  const url = `${from.url.split('?')[0]}?database=dropway_drill_${atWork}`
+  const other = openDatabase({ url, maxConnections: 1 })
+  try {
+    await other`select`
+    await runDrill({ context, place, snapshot: undefined, databaseUrl: from.url, scratchUrl: undefined })
+    const left = await from.sql<{ id: string }[]>`
+      select right(datname, 12) as id from pg_database where right(datname, 12) = any(${ids}) order by datname`
+    expect(left.map(({ id }) => id)).toEqual([atWork, begins])
+    expect((await readdir(context.dataDir)).toSorted()).toEqual([`drill-${atWork}`, `drill-${begins}`])
+  } finally {
+    await other.end()
+    for (const id of ids) await from.sql.unsafe(`drop database if exists dropway_drill_${id}`)
+  }
+})
 
 test('drafts that a killed backup left go; those of one that is at work stay', async () => {
   const drafts = path.join(folder, 'backup-drafts')

@@ -1,10 +1,10 @@
 /**
  * A drill: the newest backup is restored into a scratch database and a scratch directory, everything in it is counted
  * and compared, and both go again. Nothing of the running service is touched; a backup that cannot be restored is found
- * out on a quiet day.
+ * out on a quiet day. A drill that was killed leaves both behind; the next one removes them.
  */
 import { randomBytes } from 'node:crypto'
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir, readdir, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { createDirectoryBlobStore } from '../../../shared/blobs/directory-store.ts'
 import { SECOND_MS } from '../../../shared/running/clock.ts'
@@ -14,6 +14,7 @@ import type { BackupContext } from './backup.ts'
 import type { BackupPlace } from './place.ts'
 import { countRestored } from './queries.ts'
 import { restoreBackup, RestoreRefused } from './restore.ts'
+import { drillId, mayHaveBegun } from './rules.ts'
 
 export interface DrillOptions {
   readonly context: BackupContext
@@ -40,10 +41,13 @@ export interface DrillResult {
 export async function runDrill(options: DrillOptions): Promise<DrillResult> {
   const began = performance.now()
   const { context, place, snapshot } = options
-  const folder = path.join(context.dataDir, `drill-${randomBytes(6).toString('hex')}`)
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  const scratch = await openScratch(options)
+  await removeAbandoned(context)
+  const id = drillId(context.now, randomBytes(2).toString('hex'))
+  // The database first: while someone is connected to it, another drill leaves both alone.
+  const scratch = await openScratch(options, id)
+  const folder = path.join(context.dataDir, scratch.folder)
   try {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
     await migrate(scratch.sql)
     const blobs = createDirectoryBlobStore(path.join(folder, 'blobs'))
     // Every table is filled and counted, every blob is hashed on its way: a difference is an error.
@@ -70,17 +74,56 @@ export async function runDrill(options: DrillOptions): Promise<DrillResult> {
   }
 }
 
+const DATABASE_PREFIX = 'dropway_drill_'
+const FOLDER_PREFIX = 'drill-'
+const ID = /^[0-9a-f]{12}$/
+
+/** What killed drills left: databases that no one is connected to, and the folders that belong to none. */
+async function removeAbandoned({ sql, dataDir, now }: BackupContext): Promise<void> {
+  const databases = await sql<{ name: string; is_used: boolean }[]>`
+    select datname as name, exists (select from pg_stat_activity a where a.datname = d.datname) as is_used
+    from pg_database d where starts_with(datname, ${DATABASE_PREFIX})`
+  const atWork = new Set<string>()
+  for (const { name, is_used: isUsed } of databases) {
+    const [id] = idsIn([name], DATABASE_PREFIX)
+    if (id === undefined) continue
+    if (isUsed || mayHaveBegun(id, now) || !(await isDropped(sql, name))) atWork.add(id)
+  }
+  for (const id of idsIn(await readdir(dataDir).catch(() => []), FOLDER_PREFIX))
+    if (!atWork.has(id)) await rm(path.join(dataDir, `${FOLDER_PREFIX}${id}`), { recursive: true, force: true })
+}
+
+function idsIn(names: readonly string[], prefix: string): string[] {
+  return names.flatMap((name) => {
+    const id = name.slice(prefix.length)
+    return name.startsWith(prefix) && ID.test(id) ? [id] : []
+  })
+}
+
+/** Postgres refuses where someone has connected meanwhile; one that belongs to another role stays, too. */
+async function isDropped(sql: Pool, name: string): Promise<boolean> {
+  try {
+    await sql`drop database if exists ${sql(name)}`
+    return true
+  } catch {
+    return false
+  }
+}
+
 interface Scratch {
   readonly sql: Pool
+  /** Its name in DATA_DIR. */
+  readonly folder: string
   close(): Promise<void>
 }
 
-async function openScratch({ context, databaseUrl, scratchUrl }: DrillOptions): Promise<Scratch> {
+async function openScratch({ context, databaseUrl, scratchUrl }: DrillOptions, id: string): Promise<Scratch> {
   if (scratchUrl !== undefined) {
     const sql = openDatabase({ url: scratchUrl, maxConnections: 2 })
-    return { sql, close: () => sql.end({ timeout: 2 }) }
+    // Nothing says whether this drill is at work: its folder is no other drill's to remove.
+    return { sql, folder: `${FOLDER_PREFIX}given-${id}`, close: () => sql.end({ timeout: 2 }) }
   }
-  const name = `dropway_drill_${randomBytes(6).toString('hex')}`
+  const name = `${DATABASE_PREFIX}${id}`
   try {
     await context.sql`create database ${context.sql(name)}`
   } catch (error) {
@@ -89,10 +132,15 @@ async function openScratch({ context, databaseUrl, scratchUrl }: DrillOptions): 
       { cause: error },
     )
   }
-  const sql = openDatabase({ url: withDatabase(databaseUrl, name), maxConnections: 2 })
+  const sql = openDatabase({ url: withDatabase(databaseUrl, name), maxConnections: 3 })
+  // The driver gives out a connection that is there; for a new one that asks for no types it would wait for ever.
+  await sql`select`
+  const connection = await sql.reserve()
   return {
     sql,
+    folder: `${FOLDER_PREFIX}${id}`,
     async close() {
+      connection.release()
       await sql.end({ timeout: 2 })
       await context.sql`drop database if exists ${context.sql(name)} with (force)`
     },

@@ -1,5 +1,5 @@
 /** Decisions about backups: no I/O, no clock. */
-import { HOUR_MS, MINUTE_MS } from '../../../shared/running/clock.ts'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../shared/running/clock.ts'
 
 /** A control that takes a backup says this often that it lives; one that has not for longer than STALE_MS has died. */
 export const SIGN_OF_LIFE_MS = 20_000
@@ -50,4 +50,21 @@ export function expiredSnapshots(names: readonly string[], keepMs: number, nowMs
     .slice(MIN_SNAPSHOTS)
     .filter(({ at }) => nowMs - at > keepMs)
     .map(({ name }) => name)
+}
+
+/** Making a scratch database and connecting to it takes a drill moments; one without a connection after that is no one's. */
+const DRILL_BEGINS_WITHIN_MS = 10 * MINUTE_MS
+
+/** Names a drill, and says when it began. `random` tells drills of the same second apart. */
+export function drillId(nowMs: number, random: string): string {
+  return (
+    Math.floor(nowMs / SECOND_MS)
+      .toString(16)
+      .padStart(8, '0') + random
+  )
+}
+
+/** May a drill that no one is connected for have just begun? */
+export function mayHaveBegun(id: string, nowMs: number): boolean {
+  return nowMs - Number.parseInt(id.slice(0, 8), 16) * SECOND_MS < DRILL_BEGINS_WITHIN_MS
 }
