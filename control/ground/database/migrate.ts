@@ -68,7 +68,16 @@ function applyNext(pool: Pool, names: readonly string[], folder: URL): Promise<s
   })
 }
 
+/** Postgres's code for a table that there is not. */
+const UNDEFINED_TABLE = '42P01'
+
+/** None where no control has ever started on this database. */
 export async function appliedMigrations(sql: Sql): Promise<string[]> {
-  const rows = await sql<{ name: string }[]>`select name from schema_migrations`
-  return rows.map((row) => row.name)
+  try {
+    const rows = await sql<{ name: string }[]>`select name from schema_migrations`
+    return rows.map((row) => row.name)
+  } catch (error) {
+    if ((error as { code?: string }).code === UNDEFINED_TABLE) return []
+    throw error
+  }
 }

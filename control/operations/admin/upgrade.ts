@@ -27,7 +27,7 @@ export interface UpgradePlan {
 
 export async function planUpgrade(sql: Pool): Promise<UpgradePlan> {
   const known = await migrationNames()
-  const applied = await appliedMigrations(sql).catch(noneYet)
+  const applied = await appliedMigrations(sql)
   const sizes = await tableSizes(sql)
   const pending = await Promise.all(
     known
@@ -63,10 +63,4 @@ function wordsAbout(pending: number, ending: readonly string[]): string {
 async function releaseOf(): Promise<string> {
   const text = await readFile(new URL('../../../package.json', import.meta.url), 'utf8')
   return (JSON.parse(text) as { version: string }).version
-}
-
-/** Postgres's code for a table that there is not: no control has ever started on this database. */
-function noneYet(error: unknown): string[] {
-  if ((error as { code?: string }).code === '42P01') return []
-  throw error
 }

@@ -1,5 +1,5 @@
 /** The checks of `admin doctor`. Each asks one thing and says how to mend it. */
-import { accessSync, constants, readdirSync, statfsSync } from 'node:fs'
+import { accessSync, constants, statfsSync } from 'node:fs'
 import path from 'node:path'
 import { splitLocation } from '../../../../shared/blobs/location.ts'
 import { openBlobStore } from '../../../../shared/blobs/open.ts'
@@ -34,7 +34,7 @@ import { connects } from './reachable.ts'
 import { ownCertificateFindings } from './own-certificates.ts'
 import { outboxBacklog } from '../../../ground/routing/outbox.ts'
 import { databaseFacts, probeWriting } from '../queries.ts'
-import { appliedMigrations } from '../../../ground/database/migrate.ts'
+import { appliedMigrations, migrationNames } from '../../../ground/database/migrate.ts'
 
 const MIN_NODE: readonly number[] = [26, 10, 0]
 const LOW_DISK_BYTES = 2_000_000_000
@@ -126,22 +126,12 @@ async function poolerFinding(sql: Pool): Promise<Finding> {
   )
 }
 
-/** Postgres's code for a table that there is not: no control has ever started on this database. */
-const UNDEFINED_TABLE = '42P01'
-
-function noneYet(error: unknown): string[] {
-  if ((error as { code?: string }).code === UNDEFINED_TABLE) return []
-  throw error
-}
-
 async function askPostgres(sql: Pool): Promise<Finding[]> {
   const asked = Date.now()
   const { version, now } = await databaseFacts(sql)
   const skewMs = Math.abs(now.getTime() - (asked + Date.now()) / 2)
-  const applied = new Set(await appliedMigrations(sql).catch(noneYet))
-  const pending = readdirSync(new URL('../../../ground/database/migrations/', import.meta.url)).filter(
-    (file) => file.endsWith('.sql') && !applied.has(file),
-  )
+  const applied = new Set(await appliedMigrations(sql))
+  const pending = (await migrationNames()).filter((name) => !applied.has(name))
   const backlog = pending.length > 0 ? 0 : await outboxBacklog(sql)
   return [
     ok('postgres', version),
