@@ -33,7 +33,7 @@ const MARKDOWN_TIMEOUT_MS = 5000
 const MARKDOWN_TIMEOUT_MS_PER_KB = 30
 /** The time limit of what is rendered stays below what the edge waits for an answer. */
 const MAX_MARKDOWN_CHARS = 3_000_000
-/** In no encoding takes a UTF-16 unit more bytes than in UTF-8: a larger document has more characters than are rendered. */
+/** No encoding that is read takes more bytes for a UTF-16 unit than UTF-8: a larger document has more characters than are rendered. */
 const MAX_MARKDOWN_BYTES = 3 * MAX_MARKDOWN_CHARS
 /** Above this a document has a thread of its own, so that others do not wait; and what fails is too large, not hostile. */
 const LARGE_MARKDOWN_CHARS = 500_000
