@@ -21,7 +21,7 @@ const wanted = missingPackages()
 const canInstall = process.getuid?.() === 0 && isInstalled('apt-get')
 if (wanted.length > 0 && canInstall) {
   console.log(`installing from Debian: ${wanted.map(({ name }) => name).join(' ')}`)
-  install(wanted.map(({ name }) => name))
+  install(wanted.flatMap(({ name, with: others = [] }) => [name, ...others]))
 }
 const absent = missingPackages()
 const reason = canInstall ? 'apt could not install it' : 'installing it needs root and apt'

@@ -7,6 +7,8 @@ export interface DebianPackage {
   readonly name: string
   /** Tells that the package is there, and is what tests start. */
   readonly program: string
+  /** Packages without a program that are installed with it. */
+  readonly with?: readonly string[]
 }
 
 /** Browsers that only the deep run looks at. */
@@ -14,6 +16,18 @@ const DEEP_PACKAGES: readonly DebianPackage[] = [
   { name: 'firefox-esr', program: 'firefox-esr' },
   { name: 'webkit2gtk-driver', program: 'WebKitWebDriver' },
   { name: 'xvfb', program: 'Xvfb' },
+]
+
+/** What builds the image, and renders the chart. */
+const IMAGE_PACKAGES: readonly DebianPackage[] = [
+  { name: 'buildah', program: 'buildah' },
+  { name: 'mmdebstrap', program: 'mmdebstrap' },
+  { name: 'iproute2', program: 'ip' },
+  {
+    name: 'golang-go',
+    program: 'go',
+    with: ['golang-github-masterminds-sprig-dev', 'golang-k8s-sigs-yaml-dev'],
+  },
 ]
 
 export const PACKAGES: readonly DebianPackage[] = [
@@ -36,6 +50,7 @@ export const PACKAGES: readonly DebianPackage[] = [
   { name: 'bind9', program: 'named' },
   { name: 'bind9-dnsutils', program: 'nsupdate' },
   ...(IS_DEEP ? DEEP_PACKAGES : []),
+  ...(process.env['IMAGE'] === '1' ? IMAGE_PACKAGES : []),
 ]
 
 /** What `npm test` runs; what is judged by a clock, or long, is for `npm run test:deep`. */
