@@ -11,7 +11,9 @@ mmdebstrap --quiet --variant=apt --include=libatomic1,libstdc++6 bookworm "$work
 container=$(buildah from scratch)
 buildah add --quiet "$container" "$work/system.tar" /
 buildah copy --quiet "$container" "$root"/node_modules/node-linux-*/bin/node /usr/local/bin/node
-buildah copy --quiet "$container" "$(npm root --global)/npm" /usr/local/lib/npm
+# Not "npm root": that asks whichever Node comes first, and ours brings no npm.
+npm=$(dirname "$(dirname "$(readlink -f "$(command -v npm)")")")
+buildah copy --quiet "$container" "$npm" /usr/local/lib/npm
 # Whom this machine trusts, the builder trusts: registries and proxies may have an authority of their own.
 buildah copy --quiet "$container" /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 buildah config --env NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt \

@@ -209,6 +209,23 @@ test('more secrets than a report names are kept back all the same, also what a f
   expect(await served(slug, paths)).toEqual([])
 })
 
+test('a promoted preview brings nothing back that its publish kept back, nor does going back to a version before', async () => {
+  const { id, slug } = await newSite()
+  const harmless = (await api.uploadBundle(id, bundleForm(HARMLESS))).json()
+  const files = { ...HARMLESS, ...SECRETS }
+  const withSecrets = bundleForm(files)
+  withSecrets.append('allow_secrets', 'true')
+  await api.uploadBundle(id, withSecrets)
+  expect(await served(slug, Object.keys(SECRETS))).toEqual(Object.keys(SECRETS))
+  const draft = bundleForm(files)
+  draft.append('preview', 'draft')
+  const preview = (await api.uploadBundle(id, draft)).json()
+  expect((await api.promote(id, preview.version_id)).status).toBe(200)
+  expect(await served(slug, Object.keys(SECRETS))).toEqual([])
+  expect((await api.promote(id, harmless.version_id)).status).toBe(200)
+  expect(await served(slug, Object.keys(SECRETS))).toEqual([])
+})
+
 describe('the API', () => {
   test('publishes the rest, and the report says what was kept back', async () => {
     const { id, slug } = await newSite()

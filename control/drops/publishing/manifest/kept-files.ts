@@ -1,12 +1,14 @@
 /**
  * What a manifest keeps of former versions, so that a tab that was opened before a publish finds its chunks. Pure.
  *
- * 1. A file stays that a former version had, that is no page, and whose path the live version neither has nor was refused.
+ * 1. A file stays that a former version had, that is no page, that is no secret by its name, and whose path the live version
+ *    neither has nor was refused.
  * 2. It stays until `keepMs` after it was replaced, and at least as long as its version is retained.
  * 3. There are bounds: what was replaced first goes first; of one publish, the largest files do.
  *
  * The edge looks here when the live version has nothing at a path: see edge/locate/locate.ts.
  */
+import { secretIn } from '../../../../shared/content/secret-files.ts'
 import { compileHeaders } from '../../../../shared/content/header-sets.ts'
 import { isPage, type KeptFiles, type Manifest, type ManifestFile } from '../../../../shared/contracts/manifest.ts'
 import { toNfc } from '../../../../shared/values/nfc.ts'
@@ -186,7 +188,10 @@ function withOwnSet([path, entry]: KeptEntry, lists: KeptFiles['headers'], sets:
   return [path, place === undefined ? rest : { ...rest, headers: place }]
 }
 
-/** Without what the live version has, what is over, and what a newer version had under the same name. */
+/**
+ * Without what the live version has, what is over, what a newer version had under the same name, and secrets: a publisher
+ * who allowed one in a former version has not said so of this one, and no open tab asks for it.
+ */
 function* stillWanted(
   entries: Iterable<KeptEntry>,
   next: Manifest,
@@ -194,9 +199,10 @@ function* stillWanted(
 ): Generator<KeptEntry> {
   const taken = new Set([...next.files.map(([path]) => path), ...withheld].map(toNfc))
   for (const entry of entries) {
-    const [path, { since, version }] = entry
+    const [path, { since, version, file }] = entry
     const name = toNfc(path)
     if (taken.has(name) || (since + keepMs <= now && !isRetained(version))) continue
+    if (secretIn({ path, size: file.size, key: 'none' }) !== undefined) continue
     taken.add(name)
     yield entry
   }

@@ -223,7 +223,9 @@ async function promoteVersion(
     const joined: { name: string; threads: readonly string[] }[] = []
     for (const { name, version_id } of await listPreviews(tx, siteId))
       if (version_id === kept.id) joined.push({ name, threads: await joinPreview(tx, siteId, name) })
-    await keptFiles.replace(tx, { site, version: live }, { purge: false })
+    const shown = showVersion(config, site, kept)
+    const withheld = shown.report.blocked.map(({ path }) => path)
+    await keptFiles.replace(tx, { site, version: live }, { purge: false, withheld })
     await refreshRoutes(tx, siteId)
     await recordAudit(tx, {
       at: new Date(clock.now()),
@@ -235,7 +237,7 @@ async function promoteVersion(
     })
     await tellWebhooks(tx, { type: 'drop.promoted', siteId, versionId: kept.id, at: now })
     const before = { site, dropped: [], previews: [] }
-    return { version: showVersion(config, site, kept), before, wasPreview, joined }
+    return { version: shown, before, wasPreview, joined }
   })
   const { version: value, before, wasPreview, joined } = promoted
   const done = await propagate({ value, changes }, { siteId, versionId, before }, async (tx) => {
