@@ -5,9 +5,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { mailDigests } from '../../control/drops/threads/digests.ts'
 import { MAX_IMAGES_PER_DROP, MAX_THREADS_PER_DROP, THREAD_ALLOWANCES } from '../../control/drops/threads/rules.ts'
 import type { Reviewer } from '../../control/drops/threads/reviewer.ts'
+import { addVisitBatch } from '../../control/drops/viewers/lists.ts'
 import type { Actor } from '../../control/ground/actor.ts'
+import { transaction } from '../../control/ground/database/sql.ts'
 import type { RoutingTransaction } from '../../control/ground/routing/changes.ts'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../shared/running/clock.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../shared/running/clock.ts'
 import { PASSWORD } from '../support/accounts.ts'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'
 import { duringTransaction } from '../support/races.ts'
@@ -97,17 +99,38 @@ test('a long list is cut in the mail, which says how many more there are', async
   expect(mail!.text).toMatch(/\b2 more/)
 })
 
-test('who is named by address and may see the drop is mailed a link to the place; strangers are not', async () => {
+test('who was invited by address is mailed a link to the place; strangers are not', async () => {
   const { owner, siteId, guest } = await newTalk()
   await world.services.viewerSharing.add(owner, siteId, {
     named: [{ kind: 'email', value: 'grace@example.org' }],
     role: 'comment',
-    invite: false,
+    invite: true,
   })
   const { id } = await say(guest('gl_1'), 'Look, @grace@example.org and @stranger@example.org')
   const [mail] = (await world.mailsTo('grace@example.org')).filter(({ template }) => template === 'thread_mention')
   expect(mail!.text).toContain(`?thread=${id}`)
   expect(await world.mailsTo('stranger@example.org')).toEqual([])
+})
+
+test('a viewer who was added without a mail gets none from a comment either, until they came by themselves', async () => {
+  const { owner, siteId, member } = await newTalk()
+  const email = 'quiet@example.org'
+  const named = [{ kind: 'email', value: email }] as const
+  const { value } = await world.services.viewerSharing.add(owner, siteId, { named, role: 'comment', invite: false })
+  await say(member, `Look, @${email}`)
+  expect(await world.mailsTo(email)).toEqual([])
+  const visit = { subject: value[0]!.id, second: nowMs / SECOND_MS, count: 1 }
+  await transaction(world.services.sql, (tx) => addVisitBatch(tx, `visits of ${siteId}`, [visit]))
+  await say(member, `Look again, @${email}`)
+  expect((await world.mailsTo(email)).map(({ template }) => template)).toEqual(['thread_mention'])
+})
+
+test('a member who is on the list too is mailed as a member', async () => {
+  const { owner, siteId, guest } = await newTalk()
+  const named = [{ kind: 'email', value: owner.email }] as const
+  await world.services.viewerSharing.add(owner, siteId, { named, invite: false })
+  await say(guest('gl_1'), `Look, @${owner.email}`)
+  expect((await world.mailsTo(owner.email)).map(({ template }) => template)).toContain('thread_mention')
 })
 
 test('a domain on the list names nobody: who is at it is mailed for no comment', async () => {
@@ -126,14 +149,14 @@ test('a mail box gets a bounded number of mentions in an hour, from whatever dro
   for (let round = 0; round < 2; round++) {
     const { owner, siteId, member } = await newTalk()
     const named = [{ kind: 'email', value: email }] as const
-    await world.services.viewerSharing.add(owner, siteId, { named, role: 'comment', invite: false })
+    await world.services.viewerSharing.add(owner, siteId, { named, role: 'comment', invite: true })
     for (let count = 0; count < limit - 2; count++) await say(member, `Look, @${email}`)
   }
   expect(await mentions()).toHaveLength(limit)
   nowMs += HOUR_MS
   const { owner, siteId, member } = await newTalk()
   const named = [{ kind: 'email', value: email }] as const
-  await world.services.viewerSharing.add(owner, siteId, { named, role: 'comment', invite: false })
+  await world.services.viewerSharing.add(owner, siteId, { named, role: 'comment', invite: true })
   await say(member, `Look, @${email}`)
   expect(await mentions()).toHaveLength(limit + 1)
 })

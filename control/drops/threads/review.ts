@@ -39,7 +39,7 @@ import {
   type OpenThread,
 } from './schemas.ts'
 import { pageFileOf, reviewUrlOf, threadMailKeyOf } from './threads.ts'
-import { dropNameOf, namedSubjectOf } from '../viewers/lists.ts'
+import { dropNameOf, mayBeMentioned } from '../viewers/lists.ts'
 
 interface ReviewedVersion {
   readonly number: number
@@ -361,8 +361,8 @@ function authorOf(row: Pick<queries.MessageRow, 'author_kind' | 'author_id' | 'a
 }
 
 /**
- * Members are mailed, and viewers who are named themselves: a comment is no way to write to strangers, nor to everyone at
- * a domain. In one order, so that two who mention the same people do not wait for each other for ever.
+ * Members are mailed, and viewers who are named themselves and know of the drop: a comment is no way to write to
+ * strangers, nor to everyone at a domain. In one order, so that two who mention the same people do not wait for each other for ever.
  */
 async function mailMentioned(
   tx: Sql,
@@ -373,7 +373,7 @@ async function mailMentioned(
   const throttle = createThrottle({ sql: tx, clock, allowances: THREAD_ALLOWANCES })
   for (const text of mentionsIn(body).toSorted()) {
     const to = addressIn(text)
-    if (to === undefined || to === own || (await namedSubjectOf(tx, site.id, to)) === undefined) continue
+    if (to === undefined || to === own || !(await mayBeMentioned(tx, site.id, to))) continue
     if (!(await throttle.admit('mentionMails', to))) continue
     await enqueueMail(tx, {
       eventKey: `${threadMailKeyOf(site.id)}mention:${messageId}:${to}`,

@@ -346,10 +346,15 @@ export async function subjectOf(sql: Sql, siteId: string, email: string): Promis
   return viewer ?? queries.findMemberFor(sql, siteId, { email })
 }
 
-/** As `subjectOf`, and not for who is someone there by their domain alone. */
-export async function namedSubjectOf(sql: Sql, siteId: string, email: string): Promise<string | undefined> {
+/**
+ * mayBeMentioned says whether a comment is mailed to an address: to a member, and to a viewer who is named themselves and
+ * was invited or has come. Who was added without a mail is a stranger still: only invitations, which are counted, reach
+ * them.
+ */
+export async function mayBeMentioned(sql: Sql, siteId: string, email: string): Promise<boolean> {
   const [viewer] = await queries.listNamed(sql, siteId, [{ kind: 'email', value: email }])
-  return viewer?.id ?? queries.findMemberFor(sql, siteId, { email })
+  const isKnown = viewer !== undefined && (viewer.invited_at !== null || viewer.first_opened_at !== null)
+  return isKnown || (await queries.findMemberFor(sql, siteId, { email })) !== undefined
 }
 
 export const memberSubject = (sql: Sql, siteId: string, userId: string): Promise<string | undefined> =>
