@@ -167,6 +167,27 @@ describe('step-up', () => {
     expect(await codeOf(fixture.organisations.removeMember(session, id, 'usr_other'))).not.toBe('done')
   })
 
+  test('making someone an admin asks for it, by invitation or promotion; a member and a demotion do not', async () => {
+    const person = await enrol()
+    const session = await fixture.refreshed(person.actor)
+    const { organisations } = fixture
+    const { id } = await organisations.create(session, 'Team')
+    const member = await fixture.newAccount()
+    await fixture.sql`insert into memberships (org_id, user_id, role) values (${id}, ${member.userId}, 'member')`
+    const invite = (actor: Actor, role: 'admin' | 'member') =>
+      codeOf(organisations.invite(actor, id, { email: `${role}@example.org`, role }))
+    const change = (actor: Actor, role: 'admin' | 'member') =>
+      codeOf(organisations.changeRole(actor, id, member.userId, role))
+    expect(await invite(session, 'admin')).toBe('step_up_required')
+    expect(await change(session, 'admin')).toBe('step_up_required')
+    expect(await fixture.mailsTo('admin@example.org')).toEqual([])
+    expect(await invite(session, 'member')).toBe('done')
+    await fixture.factors.prove(session, person.code())
+    const proved = await fixture.refreshed(session)
+    expect([await invite(proved, 'admin'), await change(proved, 'admin')]).toEqual(['done', 'done'])
+    expect(await change(session, 'member')).toBe('done')
+  })
+
   test('an account without a second factor is asked for nothing', async () => {
     const actor = await fixture.newAccount()
     expect(await codeOf(fixture.tokens.create(actor, { name: 'ci', scopes: ['manage'] }))).toBe('done')

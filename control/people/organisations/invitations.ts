@@ -31,6 +31,7 @@ import {
   INVITATION_LIFETIME_MS,
   MAX_MEMBERS,
   permissionToManage,
+  requireProvedToPromote,
   requireWholeAccount,
   type GivableRole,
 } from './rules.ts'
@@ -66,6 +67,7 @@ export function createInvitations({
       return changeAsMember(sql, actor, orgId, 'manage_members', async (tx, own) => {
         const email = parseEmail(input.email)
         requirePermission(own.role, permissionToManage(input.role))
+        requireProvedToPromote(actor, input.role)
         const members = await listMemberRows(tx, orgId)
         if (members.some((member) => member.email === email))
           throw errors.conflict('already_member', `${email} belongs to this organisation already.`)

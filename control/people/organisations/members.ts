@@ -19,7 +19,13 @@ import {
   type MemberRow,
   type MembershipRow,
 } from './queries.ts'
-import { hasAllFree, MAX_FREE_ORGANISATIONS, permissionToManage, type GivableRole } from './rules.ts'
+import {
+  hasAllFree,
+  MAX_FREE_ORGANISATIONS,
+  permissionToManage,
+  requireProvedToPromote,
+  type GivableRole,
+} from './rules.ts'
 
 export interface Members {
   listMembers(actor: Actor, orgId: string): Promise<MemberRow[]>
@@ -46,6 +52,7 @@ export function createMembers({ sql, clock, baseUrl, enqueueMail, hooks }: Organ
           throw errors.conflict('owner_role', 'The owner stays owner until ownership is transferred.')
         requirePermission(own.role, permissionToManage(member.role))
         requirePermission(own.role, permissionToManage(role))
+        requireProvedToPromote(actor, role)
         await setRole(tx, orgId, userId, role)
         await recordAudit(tx, {
           at: now(),

@@ -1,6 +1,6 @@
 /** Roles and what each may do. Policy is this table; everything else asks it. */
 import type { Allowance } from '../../ground/http/limits/throttle.ts'
-import type { Actor, Role, Permission } from '../../ground/actor.ts'
+import { requireProved, type Actor, type Role, type Permission } from '../../ground/actor.ts'
 import { DAY_MS } from '../../../shared/running/clock.ts'
 import { errors } from '../../../shared/contracts/errors.ts'
 import { MAX_NAME_CHARS } from '../../../shared/contracts/limits.ts'
@@ -27,6 +27,11 @@ export type GivableRole = (typeof GIVABLE_ROLES)[number]
 /** Who may invite, promote, demote or remove a member of that role. */
 export function permissionToManage(role: Role): Permission {
   return role === 'member' ? 'manage_members' : 'manage_admins'
+}
+
+/** An admin lets others in: a session that was left open must not make one, who would stay when it ends. */
+export function requireProvedToPromote(actor: Pick<Actor, 'via'>, role: GivableRole): void {
+  if (role === 'admin') requireProved(actor)
 }
 
 export const INVITATION_LIFETIME_MS = 7 * DAY_MS
