@@ -128,3 +128,41 @@ test.each(Object.entries(ARRIVALS))('what comes by %s is public only where that 
     no_public: isSaid ? 'policy' : 'viewers',
   })
 })
+
+/** A drop whose only content was a preview when the organisation decided. */
+async function previewBefore(mode: AccessMode): Promise<Drop> {
+  const owner = await team('open')
+  const slug = `policy-${nextSlug++}`
+  const { value } = await world.services.quickPublish.publish(owner, { content: page, slug, preview: 'draft' })
+  const { id } = value.site
+  if (mode !== 'public')
+    await patch(mode === 'password' ? { password: PASSWORD } : { access_mode: mode })({ owner, id, slug })
+  await world.services.organisations.change(owner, owner.orgId, { visibilityPolicy: 'no_public' })
+  return { owner, id, slug }
+}
+
+const FIRST_TIMES: Readonly<Record<string, (drop: Drop) => Promise<unknown>>> = {
+  'a publish': ({ owner, slug }) => publish(owner, slug),
+  'a promoted preview': async ({ owner, id }) => {
+    const first = await world.services.versions.requireId(owner, id, 1)
+    await world.services.versions.promote(owner, id, first)
+  },
+}
+
+describe.each(ACCESS_MODES)('a drop in the mode %s that had only previews when the policy came', (mode) => {
+  test.each(Object.entries(FIRST_TIMES))('is for named viewers once %s makes it live', async (_, goLive) => {
+    const drop = await previewBefore(mode)
+    await goLive(drop)
+    expect(await modeOf(drop.id)).toBe('viewers')
+    expect(await world.routeOf(drop.slug)).toMatchObject({ viewers: { ended: [] } })
+  })
+})
+
+test.each(Object.entries(FIRST_TIMES))(
+  '%s to a drop that was live before the policy came leaves it open',
+  async (_, goLive) => {
+    const drop = await dropBefore('no_public', 'public')
+    await goLive(drop)
+    expect(await modeOf(drop.id)).toBe('public')
+  },
+)

@@ -210,6 +210,9 @@ async function promoteVersion(
     const kept = await requireRetained(tx, siteId, versionId)
     const now = new Date(clock.now())
     const live = (await queries.retainedVersions(tx, siteId)).find(({ id }) => id === site.live_version_id)
+    const change = { wanted: accessFor(site, {}, clock.now()), hasPassword: false }
+    const { fields } = await writeAccess(tx, site, change, sharingBy(actor, site, now, deps))
+    if (fields.length > 0) await recordChange(tx, actor, site, fields, now)
     await queries.updateSite(tx, siteId, { live_version_id: kept.id, title: kept.title, published_at: now }, now)
     await queries.recordPublish(tx, {
       site_id: siteId,
@@ -343,10 +346,17 @@ function requireMayInvite(
   if (!emailVerified && (viewers.length > 0 || guest_link === true || invite === true)) throw errors.emailNotVerified()
 }
 
-/** Where no drop may be public, what was reserved before that was decided is not published openly either. */
-function accessFor(site: SiteFacts, { access: input = {}, password }: PublishOptions, now: number): WantedAccess {
+/**
+ * accessFor says who may see what goes live. Where no drop may be public, one of which nothing was live when that was
+ * decided is not opened either: it was reserved, or had only previews.
+ */
+function accessFor(
+  site: SiteFacts,
+  { access: input = {}, password }: Pick<PublishOptions, 'access' | 'password'>,
+  now: number,
+): WantedAccess {
   const access = wantedAccess(input, now) ?? {}
-  const isFirst = site.next_version_number === 1
+  const isFirst = site.published_at === null
   const isSilent = access.mode === undefined && password === undefined && accessModeOf(site) !== 'viewers'
   return isFirst && isSilent && site.visibility_policy === 'no_public' ? { ...access, mode: 'viewers' } : access
 }
