@@ -1,12 +1,12 @@
 /** DATA_DIR: there, ours to write, and closed to every other user of the machine. */
 import { accessSync, chmodSync, constants, existsSync, lstatSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { LOCK_FILE, StartRefused } from './preflight.ts'
+import { FORMER_LOCK_FILE, LOCK_FILE, StartRefused } from './preflight.ts'
 
 /** Everything that group and others may do. */
 const OTHERS = 0o077
 /** Some of what earlier starts leave in a DATA_DIR: it is Dropway's own folder then, whatever else lies there. */
-const OUR_MARKS = ['secret.key', 'postgres', 'services.json', LOCK_FILE, 'redis']
+const OUR_MARKS = ['secret.key', 'postgres', 'services.json', LOCK_FILE, FORMER_LOCK_FILE, 'redis']
 
 export function prepareDataDir(dataDir: string): void {
   try {

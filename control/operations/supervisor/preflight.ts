@@ -1,8 +1,11 @@
 /** What must be true before anything is started; each failure is one sentence that says what to do. */
+import { rmSync } from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { memoryLimit } from '../../../shared/running/memory.ts'
+import { readIfThere, readOrCreate } from '../../../shared/secrets/whole-files.ts'
+import { isAlive, startTimeOf } from './processes/processes.ts'
 
 /** A reason not to start that the operator can mend. Shown without a stack trace. */
 export class StartRefused extends Error {}
@@ -10,6 +13,13 @@ export class StartRefused extends Error {}
 const MB = 1_000_000
 /** Held while a supervisor runs. */
 export const LOCK_FILE = 'supervisor.held'
+/**
+ * Names the supervisor that runs by process id and start time: the only lock of 0.1.0's earlier checkouts. It is read and
+ * written for an upgrade from them and for the way back, and goes with the release after 0.1.0.
+ */
+export const FORMER_LOCK_FILE = 'supervisor.lock'
+/** The third word of a former lock that this release wrote. Readers of the earlier checkouts take the first two. */
+const HELD_BY_KERNEL = 'held'
 const SQLITE_BUSY = 5
 
 /** Refuses a start that the kernel would end later, again and again, when people use it. */
@@ -73,5 +83,46 @@ export function lockDataDir(dataDir: string): () => void {
       `Dropway already runs on ${dataDir}, here or in another container. Stop it, or set DATA_DIR to another directory.`,
     )
   }
-  return () => lock.close()
+  try {
+    const giveBack = takeFormerLock(dataDir)
+    return () => {
+      giveBack()
+      lock.close()
+    }
+  } catch (error) {
+    lock.close()
+    throw error
+  }
+}
+
+/** Refuses beside a supervisor that has no other lock. Callers hold the kernel's: no start of this release comes between. */
+function takeFormerLock(dataDir: string): () => void {
+  const file = path.join(dataDir, FORMER_LOCK_FILE)
+  if (formerHolder(file) === undefined) noteFormerLock(file)
+  // Read again: an earlier checkout that started in between wrote it first.
+  const holder = formerHolder(file)
+  if (holder !== undefined) {
+    throw new StartRefused(
+      `Dropway already runs on ${dataDir} (process ${holder}). Stop it, or set DATA_DIR to another directory.`,
+    )
+  }
+  return () => rmSync(file, { force: true })
+}
+
+function noteFormerLock(file: string): void {
+  rmSync(file, { force: true })
+  try {
+    readOrCreate(file, () => `${process.pid} ${startTimeOf(process.pid)} ${HELD_BY_KERNEL}\n`)
+  } catch (error) {
+    // A full disk is no reason not to start: the kernel's lock holds.
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+  }
+}
+
+/** The living supervisor that a former lock names. One of this release would hold the kernel's lock, so its note is a leftover. */
+function formerHolder(file: string): number | undefined {
+  const [id, startTime, by] = (readIfThere(file) ?? '').trim().split(' ')
+  const pid = Number(id)
+  const isRunning = pid > 0 && by !== HELD_BY_KERNEL && isAlive(pid) && startTimeOf(pid) === startTime
+  return isRunning ? pid : undefined
 }

@@ -1,12 +1,13 @@
 /** One supervisor per DATA_DIR: who holds it, and who does not any more. */
-import { fork, type ChildProcess } from 'node:child_process'
+import { fork, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { lockDataDir } from '../../../control/operations/supervisor/preflight.ts'
+import { startTimeOf } from '../../../control/operations/supervisor/processes/processes.ts'
 
 const HOLDER = fileURLToPath(new URL('../../support/lock-process.ts', import.meta.url))
 const refusal = /^Dropway already runs on .*, here or in another container\. Stop it/
@@ -46,4 +47,45 @@ test('of several that start at once, one gets it', async () => {
   const said = started.map((each) => each.said)
   expect(said.filter((word) => word === 'held')).toHaveLength(1)
   expect(said.filter((word) => refusal.test(word))).toHaveLength(3)
+})
+
+/** Process id and start time: all that the release before knows of a holder. */
+const formerLock = (): string => path.join(dataDir, 'supervisor.lock')
+
+test('one of the release before, which holds no lock of the kernel, is seen as long as it lives', async () => {
+  const former = spawn('sleep', ['1000'])
+  onTestFinished(() => void former.kill('SIGKILL'))
+  const noted = `${former.pid} ${startTimeOf(former.pid!)}\n`
+  writeFileSync(formerLock(), noted)
+  expect(() => lockDataDir(dataDir)).toThrow(`Dropway already runs on ${dataDir} (process ${former.pid}). Stop it`)
+  expect(readFileSync(formerLock(), 'utf8')).toBe(noted)
+  former.kill('SIGKILL')
+  await once(former, 'exit')
+  lockDataDir(dataDir)()
+})
+
+test.each([
+  ['of an id that another process has now', `${process.pid} 1\n`],
+  ['that is empty', ''],
+])('a note of the release before %s holds nothing', (_which, noted) => {
+  writeFileSync(formerLock(), noted)
+  lockDataDir(dataDir)()
+})
+
+test('the release before sees a holder, and finds nothing when it has stopped', () => {
+  const unlock = lockDataDir(dataDir)
+  expect(readFileSync(formerLock(), 'utf8').trim().split(' ').slice(0, 2)).toEqual([
+    String(process.pid),
+    startTimeOf(process.pid),
+  ])
+  unlock()
+  expect(existsSync(formerLock())).toBe(false)
+})
+
+test('a note that a killed holder left counts for nothing, whichever process has its id and start time now', () => {
+  const unlock = lockDataDir(dataDir)
+  const left = readFileSync(formerLock())
+  unlock()
+  writeFileSync(formerLock(), left)
+  lockDataDir(dataDir)()
 })
