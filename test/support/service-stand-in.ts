@@ -64,6 +64,11 @@ interface Answer {
 
 const notFound: Answer = { status: 404, body: { error: 'not_found', detail: 'It is not there.' } }
 
+/** The field of a form. */
+function previewIn(form: Buffer): string | undefined {
+  return /name="preview"\r\n\r\n([^\r]*)/.exec(form.toString('latin1'))?.[1]
+}
+
 export async function startServiceStandIn(): Promise<ServiceStandIn> {
   const calls: string[] = []
   const arrivals: string[] = []
@@ -110,15 +115,19 @@ export async function startServiceStandIn(): Promise<ServiceStandIn> {
     return { status: 201, body: { upload_id: id, missing, unchanged, expires_at: '2999-01-01T00:00:00.000Z' } }
   }
 
-  function finish(id: string, upload: Upload): Answer {
+  function finish(id: string, upload: Pick<Upload, 'siteId' | 'preview'>): Answer {
     const site = sites.get(upload.siteId)!
     uploads.delete(id)
     published.push(site.slug)
     const version = { version_id: `ver_${++ids}`, version_number: published.length, byte_size: 1, file_count: 1 }
     const { preview } = upload
-    if (preview === undefined) site.live_version_id = version.version_id
-    else previews.set(preview, { ...version, name: preview, url: `https://${preview}--${site.slug}.example` })
-    return { status: 201, body: version }
+    if (preview === undefined) {
+      site.live_version_id = version.version_id
+      return { status: 201, body: version }
+    }
+    const url = `https://${preview}--${site.slug}.example`
+    previews.set(preview, { ...version, name: preview, url })
+    return { status: 201, body: { ...version, preview, preview_url: url } }
   }
 
   function ofUpload(
@@ -163,7 +172,7 @@ export async function startServiceStandIn(): Promise<ServiceStandIn> {
     if (site === undefined) return notFound
     if (what === 'uploads' && further.length > 0) return ofUpload(method, [id, ...further], body, further[1]!)
     if (what === 'uploads') return begin(id, body)
-    if (what === 'upload' || what === 'upload-bundle') return finish('', { ...site, siteId: id } as never)
+    if (what === 'upload' || what === 'upload-bundle') return finish('', { siteId: id, preview: previewIn(body) })
     if (method === 'DELETE' && standIn.keepsDrops)
       return { status: 403, body: { error: 'forbidden', detail: 'This token may only publish.' } }
     if (method === 'DELETE') return (sites.delete(id), { status: 204 })

@@ -199,7 +199,8 @@ async function unlessRefused(
     // A token that may only publish cannot delete: the drop stays without content, and the next deploy goes there.
     const isGone = await api.call('DELETE', sitePath(chosen.site.id)).then(
       () => true,
-      () => false,
+      // The answer to an attempt that deleted it may have been lost.
+      (failure: unknown) => failure instanceof ApiFailure && failure.status === 404,
     )
     if (isGone && project.find(chosen.name)?.id === chosen.site.id) await project.forget(chosen.name)
     terminal.note(`The new drop ${chosen.site.slug} ${isGone ? 'is taken back.' : 'stays, with nothing in it.'}`)
@@ -296,7 +297,31 @@ async function publishFile(
   )
   if (options.preview === undefined && (remembered === undefined || remembered.id === site.id))
     await project.remember({ id: site.id, slug: site.slug, sha256, version_id: version.version_id }, name)
-  return { site: await applySettings(context, site, options), version, link: version.guest_link }
+  const changed = await applySettings(context, site, options).catch((error: unknown) => {
+    throw error instanceof CliError ? settingsRefused(error, site, version, options) : error
+  })
+  return { site: changed, version, link: version.guest_link }
+}
+
+/** The version stands, whatever becomes of the settings: no failure of the API, which would take a new drop back. */
+function settingsRefused(error: CliError, site: Site, version: Version, { spaFallback }: UploadOptions): CliError {
+  const option = spaFallback ? '--spa' : '--no-spa'
+  const place = `is ${isAtPreview(version) ? '' : 'live '}at ${addressOf(site, version)}`
+  const link = version.guest_link?.url === undefined ? '' : ` Guest link, shown once: ${version.guest_link.url}`
+  return new CliError(
+    `Version ${version.version_number} ${place}. Only ${option} was not set: ${error.message} Set it with "dropway settings ${option} --drop ${site.slug}".${link}`,
+    error.exitCode,
+    error.code,
+  )
+}
+
+function isAtPreview(version: Version | undefined): boolean {
+  return (version?.preview ?? null) !== null
+}
+
+/** Where a visitor finds what was published. */
+function addressOf(site: Site, version: Version | undefined): string {
+  return isAtPreview(version) ? (version?.preview_url ?? site.url) : site.url
 }
 
 /** As fields of a form: lists are separated by commas. */
@@ -472,11 +497,10 @@ function report({ terminal }: Context, { site, version, link }: DeployOutcome, i
     terminal.note(`Warning: ${plain(place + warning.message + more)}`)
   }
   noteBlocked(terminal, 'Not published', version?.report?.blocked ?? [])
-  const preview = version?.preview ?? null
   if (version === undefined) terminal.note('Nothing has changed; the live version stays.')
   else
     terminal.note(
-      `Version ${version.version_number} is ${preview === null ? 'live' : `at the preview ${preview}`}: ${countOf(version.file_count, 'file')}, ${bytesInWords(version.byte_size)}`,
+      `Version ${version.version_number} is ${isAtPreview(version) ? `at the preview ${version.preview}` : 'live'}: ${countOf(version.file_count, 'file')}, ${bytesInWords(version.byte_size)}`,
     )
   const kept = version?.report?.kept
   if (kept?.until != null)
@@ -485,7 +509,7 @@ function report({ terminal }: Context, { site, version, link }: DeployOutcome, i
     )
   if (isPrivate) terminal.note('Only the viewers that you name can see it: "dropway viewers" lists them.')
   if (link?.url !== undefined) terminal.note(`Guest link, shown once: ${link.url}`)
-  const url = preview === null ? site.url : (version?.preview_url ?? site.url)
+  const url = addressOf(site, version)
   terminal.print(url)
   const data: Deployed = {
     url,

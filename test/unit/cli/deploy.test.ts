@@ -4,7 +4,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { runInProcess, type CliResult, type InProcessOptions } from '../../support/cli-in-process.ts'
-import { startServiceStandIn, type ServiceStandIn } from '../../support/service-stand-in.ts'
+import { startServiceStandIn, type ServiceStandIn, type Trouble } from '../../support/service-stand-in.ts'
 
 let home: string
 let folder: string
@@ -183,6 +183,22 @@ describe('a first deploy that is refused', () => {
   })
 
   test.each([
+    ['a folder', 'deploy', '/finish'],
+    ['a page', 'deploy index.html', '/upload'],
+  ])('leaves nothing behind when the answer to taking the drop back is lost: %s', async (_, line, refused) => {
+    let deletions = 0
+    service.trouble = (call) => {
+      if (call.endsWith(refused)) return { kind: 'answer', status: 400, error: 'missing_index' }
+      return call.startsWith('DELETE ') && ++deletions === 1 ? { kind: 'cut', after: true } : undefined
+    }
+    const { code, stderr } = await dropway(line)
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/The new drop \S+ is taken back\./)])
+    expect(deletions).toBe(2)
+    expect(service.sites.size).toBe(0)
+    expect(await readdir(folder)).toEqual(['index.html'])
+  })
+
+  test.each([
     ['a folder', 'deploy'],
     ['a film', 'deploy large.mp4'],
     ['a film, by --dry-run', 'deploy large.mp4 --dry-run'],
@@ -194,6 +210,35 @@ describe('a first deploy that is refused', () => {
     const { code, stderr } = await dropway(line)
     expect([code, stderr]).toEqual([5, expect.stringContaining('larger than 50 MB')])
     expect(service.calls.filter((call) => call.startsWith('POST'))).toEqual([])
+  })
+})
+
+describe('a page whose setting is refused', () => {
+  const refuse = (call: string): Trouble | undefined =>
+    call.startsWith('PATCH ') ? { kind: 'answer', status: 403, error: 'insufficient_scope' } : undefined
+
+  test.each([
+    ['a new drop, which stays', false, '--slug mine', 'is live at https://mine.example'],
+    ['a live drop', true, '--slug mine --yes', 'is live at https://mine.example'],
+    ['a preview', true, '--slug mine --yes --preview draft', 'is at https://draft--mine.example'],
+  ])('is published, and the refusal says where and what to do: %s', async (_, isLive, options, place) => {
+    if (isLive) service.add('mine', true)
+    service.trouble = refuse
+    const { code, stderr, stdout } = await dropway(`deploy index.html --spa ${options}`)
+    expect([code, stdout]).toEqual([1, ''])
+    expect(stderr).toContain(
+      `Version 1 ${place}. Only --spa was not set: So it was asked for. Set it with "dropway settings --spa --drop mine".`,
+    )
+    expect(stderr).not.toContain('nothing in it')
+    expect(service.calls.filter((call) => call.startsWith('DELETE '))).toEqual([])
+    expect(service.published).toEqual(['mine'])
+  })
+
+  test('is told to programs with the code of the refusal', async () => {
+    service.trouble = refuse
+    const refused = await dropway('deploy index.html --spa --slug mine --json')
+    expect([refused.code, refused.json().error]).toEqual([1, 'insufficient_scope'])
+    expect(refused.json().detail).toContain('is live at https://mine.example')
   })
 })
 
