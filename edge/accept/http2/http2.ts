@@ -350,9 +350,13 @@ class Http2Exchange extends ConnectionExchange implements FullExchange {
 
 const END_STREAM = { endStream: true }
 
-/** A visitor who leaves before the answer is out. node:http2 would wait for an end that nobody writes. */
+/**
+ * A visitor who leaves before the answer is out. node:http2 would wait for an end that nobody writes. It says `aborted` in
+ * the middle of closing the stream, before it has told nghttp2: destroyed there, the stream stays in nghttp2 without an
+ * owner, and the next frame of the session asks it for data for ever.
+ */
 function endStream(this: http2.Http2Stream): void {
-  this.destroy()
+  process.nextTick(() => this.destroy())
 }
 
 function hasTwoHosts(rawHeaders: readonly string[]): boolean {

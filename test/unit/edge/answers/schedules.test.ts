@@ -50,6 +50,10 @@ test.each(PROTOCOLS)(
   60_000 + seeds.length * MAX_MS_PER_SCHEDULE,
 )
 
+test('a visitor who leaves while control answers beside a drop does not keep the worker for ever', async () => {
+  expect(await firstProblem('HTTP/2', [535206])).toBeUndefined()
+}, 60_000)
+
 const UNREAD: PlannedAnswer = {
   source: 'relay',
   start: 0,
