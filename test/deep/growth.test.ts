@@ -1,7 +1,7 @@
 /**
  * The same worst inputs as `npm test` counts, judged by the clock and at the sizes that strangers may send: what counting
  * cannot see is how long the engine itself takes. Prints what it measured. To repeat one:
- * `npx vitest run --config test/deep/vitest.config.ts test/deep/growth.test.ts -t "<name of the case>"`.
+ * `DEEP=1 npx vitest run test/deep/growth -t "<name of the case>"`.
  */
 import querystring from 'node:querystring'
 import { describe, expect, test } from 'vitest'

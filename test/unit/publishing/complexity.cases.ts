@@ -177,6 +177,8 @@ const SUSPECTS: Makers = {
   blanks: repeated(' '),
   'equals signs and blanks': repeated('action = '),
 }
+/** More files need the larger form of a zip, which `rawZip` does not write. */
+const MOST_WITHOUT_ZIP64 = 65_535
 const ARCHIVES: Readonly<Record<string, (n: number) => Parameters<typeof rawZip>[0]>> = {
   'many files': (n) => Array.from({ length: n }, (_, index) => ({ name: `f${index}.txt`, data: 'x' })),
   'deep folders': (n) => Array.from({ length: n }, (_, index) => ({ name: `${fill('a/', 60)}${index}`, data: 'x' })),
@@ -414,8 +416,8 @@ export const cases: Readonly<Record<string, WorkCase>> = {
         name,
         workCase(
           (n) => zipFile(rawZip(make(n))),
-          (file) => inspectArchive(file, { capBytes: 1e9, maxFiles: 20_000 }),
-          { largest: MAX_BUNDLE_FILES, ...THINGS },
+          (file) => inspectArchive(file, { capBytes: 1e9, maxFiles: MAX_BUNDLE_FILES }),
+          { largest: MOST_WITHOUT_ZIP64, ...THINGS },
         ),
       ]),
     ),

@@ -87,10 +87,14 @@ export function spotOf(blocks: readonly Block[], { exact, prefix, suffix }: Anch
   let isTie = false
   for (const [block, { text }] of blocks.entries()) {
     const own = folded(text)
+    // Of the surroundings no more is read than is compared: a page may say one word a million times.
+    const previous = folded((blocks[block - 1]?.text ?? '').slice(-CONTEXT_CHARS))
+    const next = folded((blocks[block + 1]?.text ?? '').slice(0, CONTEXT_CHARS))
     for (let start = own.indexOf(quote); start >= 0; start = own.indexOf(quote, start + 1)) {
       const end = start + quote.length
-      const left = `${folded(blocks[block - 1]?.text ?? '')} ${own.slice(0, start)}`.trimEnd()
-      const right = `${own.slice(end)} ${folded(blocks[block + 1]?.text ?? '')}`.trimStart()
+      const near = own.slice(Math.max(0, start - CONTEXT_CHARS - 1), start)
+      const left = (start > CONTEXT_CHARS ? near : `${previous} ${near}`).trimEnd()
+      const right = `${own.slice(end, end + CONTEXT_CHARS + 1)} ${next}`.trimStart()
       const score = commonEnd(left, before) + commonStart(right, after)
       isTie = best !== undefined && score === best.score
       if (best === undefined || score > best.score) best = { spot: { block, start, end }, score }
