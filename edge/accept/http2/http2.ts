@@ -9,9 +9,11 @@ import { createHeaderWeight } from './header-weight.ts'
 import { bodyBytesOf } from '../messages/body-length.ts'
 import { createHttpDate } from '../messages/http-date.ts'
 import { inTurns } from '../in-turns.ts'
+import type { Stall } from '../outgoing/stalled.ts'
 import { resetConnection } from '../raw-socket.ts'
 import { readForm } from '../messages/read-form.ts'
 import { IDLE_MS } from '../timeouts.ts'
+import { lossOf } from './stalled-session.ts'
 
 const MAX_CONCURRENT_STREAMS = 128
 /** Uploads over long distances need more than the default 64 kB in flight. */
@@ -126,7 +128,7 @@ export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
     })
     sessions.add(session)
     session.setTimeout(IDLE_MS, () => endIdle(session, giveUp))
-    session[kConnection].lane.whenStalled(() => endStalled(session, giveUp))
+    session[kConnection].lane.whenStalled((stall) => endStalled(session, stall, giveUp))
     session.setLocalWindowSize(SESSION_WINDOW_BYTES)
     session.on('close', () => sessions.delete(session))
     if (draining) closeGently(session)
@@ -189,15 +191,16 @@ function closeGently(session: http2.ServerHttp2Session): void {
 
 /** Silent for too long. What control answers may take its time: the session ends with it, and takes no more requests. */
 function endIdle(session: KnownSession, giveUp: (session: KnownSession) => void): void {
-  if (session[kProxied] > 0) session.close()
-  else endStalled(session, giveUp)
+  session.close()
+  if (session[kProxied] === 0) setTimeout(giveUp, GOAWAY_GRACE_MS, session).unref()
 }
 
-/** A reader who stopped reading is told (GOAWAY) and cut off, whoever answers: what control says holds one of its places. */
-function endStalled(session: KnownSession, giveUp: (session: KnownSession) => void): void {
-  if (session.destroyed) return
+/** A reader who stopped reading is told (GOAWAY), and loses the connection or the answers that stand still. */
+function endStalled(session: KnownSession, stall: Stall, giveUp: (session: KnownSession) => void): void {
   session.close()
-  setTimeout(giveUp, GOAWAY_GRACE_MS, session).unref()
+  const controlAnswers = session.destroyed ? 0 : session[kProxied]
+  if (lossOf({ ...stall, controlAnswers }) === 'answers') session[kConnection].lane.resetStanding()
+  else setTimeout(giveUp, GOAWAY_GRACE_MS, session).unref()
 }
 
 /** Destroying a session that was asked to close waits for what is queued: with a reader who stopped, for ever. */

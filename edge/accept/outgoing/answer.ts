@@ -67,6 +67,17 @@ export class Answer {
     this.#onOver(this)
   }
 
+  /** Resets the answer, of which the visitor takes nothing. */
+  giveUp(): void {
+    this.#breakOff(new Error('the visitor takes nothing of the answer'))
+  }
+
+  /** The piece under way, by something that no other piece of this answer has: what it leaves. Undefined when there is none. */
+  get piece(): object | undefined {
+    if (this.#heldBytes === 0) return undefined
+    return this.#to.writableEnded ? this.#to : this.#rest
+  }
+
   #take(chunk: Buffer): void {
     if (this.#isOver) return
     if (this.#missingBytes !== undefined) {

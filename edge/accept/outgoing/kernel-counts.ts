@@ -6,6 +6,10 @@ import type { Queues, SendQueues } from './send-queues.ts'
 export interface KernelCounts {
   /** What the kernel has taken of the connection so far. */
   takenBytes(): number
+  /** What is written to the connection and the kernel has not taken. */
+  waitingBytes(): number
+  /** What has come from the visitor so far. */
+  arrivedBytes(): number
   /** What the visitor's side has acknowledged of it; undefined where that is not known. */
   acknowledgedBytes(queues: Queues): number | undefined
 }
@@ -18,6 +22,8 @@ export function kernelCounts(socket: TLSSocket, sendQueues: Pick<SendQueues, 'in
   let inode: string | undefined
   return {
     takenBytes,
+    waitingBytes: () => raw._handle?.writeQueueSize ?? 0,
+    arrivedBytes: () => socket.bytesRead,
     acknowledgedBytes(queues) {
       if (raw._handle === null) return undefined
       inode ??= sendQueues.inodeOf(raw._handle.fd)

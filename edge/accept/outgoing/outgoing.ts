@@ -12,7 +12,7 @@ import { Answer } from './answer.ts'
 import { kernelCounts } from './kernel-counts.ts'
 import { ConnectionRoom, WorkerRoom } from './room.ts'
 import { createSendQueues, type SendQueues } from './send-queues.ts'
-import { createStalledReaders } from './stalled.ts'
+import { createStalledReaders, type Stall } from './stalled.ts'
 
 export interface Outgoing {
   lane(socket: TLSSocket): Lane
@@ -22,8 +22,10 @@ export interface Outgoing {
 
 /** The answers of one connection. */
 export interface Lane {
-  /** What to do when the visitor takes nothing. */
-  whenStalled(giveUp: () => void): void
+  /** What to do when the visitor takes nothing: at each check again. */
+  whenStalled(giveUp: (stall: Stall) => void): void
+  /** Resets the answers of which nothing has left since this was called last. */
+  resetStanding(): void
   /** Sends all of the body and the end. */
   end(to: Writable, body: Buffer): void
   /**
@@ -56,7 +58,7 @@ export function createOutgoing({
     lane(socket) {
       const room = new ConnectionRoom(worker)
       const lane = new ConnectionLane(room)
-      const stopWatching = readers.watch(room, kernelCounts(socket, sendQueues), () => lane.giveUp())
+      const stopWatching = readers.watch(room, kernelCounts(socket, sendQueues), (stall) => lane.giveUp(stall))
       rawSocketOf(socket).once('close', () => {
         stopWatching()
         lane.leave()
@@ -67,18 +69,29 @@ export function createOutgoing({
   }
 }
 
+const NO_PIECES: ReadonlyMap<Answer, object | undefined> = new Map()
+
 class ConnectionLane implements Lane {
   readonly #room: ConnectionRoom
   readonly #answers = new Set<Answer>()
   readonly #onOver = (answer: Answer): void => void this.#answers.delete(answer)
-  giveUp = (): void => {}
+  /** The answers that had a piece under way when they were looked at last. */
+  #lookedAt = NO_PIECES
+  giveUp: (stall: Stall) => void = () => {}
 
   constructor(room: ConnectionRoom) {
     this.#room = room
   }
 
-  whenStalled(giveUp: () => void): void {
+  whenStalled(giveUp: (stall: Stall) => void): void {
     this.giveUp = giveUp
+  }
+
+  resetStanding(): void {
+    const before = this.#lookedAt
+    const pieces = new Map([...this.#answers].map((answer) => [answer, answer.piece]))
+    this.#lookedAt = pieces
+    for (const [answer, piece] of pieces) if (piece !== undefined && before.get(answer) === piece) answer.giveUp()
   }
 
   end(to: Writable, body: Buffer): void {

@@ -2,7 +2,7 @@
  * Readers who stand still. A connection whose visitor hardly takes anything of an answer is given up, however the visitor
  * keeps it: closed windows, a full buffer, a byte now and then. What counts is what the visitor's side has acknowledged: a
  * slow line that goes on is served to the end. A few who pause cost little and have two minutes; when room is scarce, or
- * many stand still at once, they have seconds.
+ * many stand still at once, they have seconds. What the visitor loses then, over HTTP/2, says `http2/stalled-session.ts`.
  */
 import { inTurns } from '../in-turns.ts'
 import { STALLED_CHECK_MS } from '../timeouts.ts'
@@ -18,8 +18,8 @@ const MAX_STALLED_CHECKS = 24
 const MAX_STALLED_CHECKS_IN_NEED = 2
 /** More connections of a worker than these never pause at once by chance. */
 const CROWD = 32
-/** What a reader takes between two checks at least. The slowest line in use carries ten times as much. */
-const MIN_TAKEN_BYTES = 4096
+/** What a reader takes, or a sender sends, between two checks at least. The slowest line in use carries ten times as much. */
+export const MIN_MOVED_BYTES = 4096
 /** When room is scarce, what a connection holds must be gone after this many checks at the pace that it shows. */
 const CHECKS_TO_TAKE_ALL = 24
 
@@ -54,12 +54,23 @@ export function judge(before: ReaderCounters, now: Omit<ReaderCounters, 'stalled
 }
 
 function expectedOf({ isScarce, heldBytes }: Need): number {
-  return isScarce ? Math.max(MIN_TAKEN_BYTES, heldBytes / CHECKS_TO_TAKE_ALL) : MIN_TAKEN_BYTES
+  return isScarce ? Math.max(MIN_MOVED_BYTES, heldBytes / CHECKS_TO_TAKE_ALL) : MIN_MOVED_BYTES
+}
+
+/** How a connection stands whose reader is given up. */
+export interface Stall {
+  /** Not even the kernel takes what is written: nothing reaches the visitor. Otherwise windows of HTTP/2 are closed. */
+  readonly isBlocked: boolean
+  /** What has come from the visitor since the check before. */
+  readonly arrivedBytes: number
 }
 
 export interface StalledReaders {
-  /** Judges the reader of a connection from now on. Returns how to end it, for a connection that is gone. */
-  watch(room: ConnectionRoom, kernel: KernelCounts, giveUp: () => void): () => void
+  /**
+   * Judges the reader of a connection from now on, and says at each check that they are given up. Returns how to end it,
+   * for a connection that is gone.
+   */
+  watch(room: ConnectionRoom, kernel: KernelCounts, giveUp: (stall: Stall) => void): () => void
 }
 
 export function createStalledReaders(sendQueues: Pick<SendQueues, 'read'>, checkMs = STALLED_CHECK_MS): StalledReaders {
@@ -98,16 +109,18 @@ export function createStalledReaders(sendQueues: Pick<SendQueues, 'read'>, check
 class Reader {
   readonly #room: ConnectionRoom
   readonly #kernel: KernelCounts
-  readonly #giveUp: () => void
+  readonly #giveUp: (stall: Stall) => void
   /** All readers of the worker who stand still. */
   readonly #stalled: Set<Reader>
   /** Undefined until the first check that finds an answer under way. */
   #before: ReaderCounters | undefined
+  /** What had come from the visitor at the last check that judged. */
+  #arrivedBytes = 0
   #timesEmptied = 0
   #isCrowded = false
   #hasLeft = false
 
-  constructor(room: ConnectionRoom, kernel: KernelCounts, giveUp: () => void, stalled: Set<Reader>) {
+  constructor(room: ConnectionRoom, kernel: KernelCounts, giveUp: (stall: Stall) => void, stalled: Set<Reader>) {
     this.#room = room
     this.#kernel = kernel
     this.#giveUp = giveUp
@@ -116,8 +129,10 @@ class Reader {
 
   /** True when the kernel must be asked what is acknowledged: it took hardly anything since the last check. */
   isQuiet(): boolean {
-    if (this.#hasCaughtUp()) this.#goOn(undefined)
-    if (this.#room.heldBytes === 0) return false
+    // What answers that were broken off have written waits in the connection itself, and is held by no one else.
+    const isDue = this.#room.heldBytes > 0 || this.#kernel.waitingBytes() > 0
+    if (this.#hasCaughtUp() || !isDue) this.#goOn(undefined)
+    if (!isDue) return false
     const takenBytes = this.#kernel.takenBytes()
     const isQuiet = this.#before !== undefined && takenBytes - this.#before.takenBytes < expectedOf(this.#need)
     if (!isQuiet) this.#goOn({ takenBytes, acknowledgedBytes: undefined, stalledChecks: 0 })
@@ -136,7 +151,13 @@ class Reader {
     if (verdict === 'goes on') return this.#goOn({ ...now, stalledChecks: 0 })
     this.#stalled.add(this)
     this.#before = { ...now, stalledChecks: before.stalledChecks + 1 }
-    if (verdict === 'give up') this.#giveUp()
+    const arrivedBefore = this.#arrivedBytes
+    this.#arrivedBytes = this.#kernel.arrivedBytes()
+    if (verdict === 'stalled') return
+    this.#giveUp({
+      isBlocked: this.#kernel.waitingBytes() > 0,
+      arrivedBytes: this.#arrivedBytes - arrivedBefore,
+    })
   }
 
   leave(): void {
