@@ -14,7 +14,7 @@ import type { Log } from '../shared/running/log.ts'
 import { REPORT_PATH } from '../shared/http/report-address.ts'
 import type { Answers } from './processes/answers.ts'
 import type { Classify } from './gate/classify.ts'
-import type { Drop, Exchange, Intent, SiteIndex } from './context.ts'
+import type { Arrival, Drop, Exchange, Intent, SiteIndex } from './context.ts'
 import { checkState } from './gate/state.ts'
 import type { PreviewGate } from './gate/members.ts'
 import { doorOf } from './gate/admissions.ts'
@@ -26,7 +26,7 @@ import { isGenerated } from './processes/machines/rules.ts'
 import type { Machines } from './processes/machines/machines.ts'
 import type { Asset, Representations } from './processes/representations.ts'
 import type { Viewing } from './gate/viewing.ts'
-import type { Watching } from './store/live/watching.ts'
+import type { SeenAgain, Watching } from './store/live/watching.ts'
 import { asPartOf, pathOf } from './processes/status/stray-errors.ts'
 import { sendFile, type Sent } from './send/file.ts'
 import type { Proxy } from './send/proxy.ts'
@@ -63,6 +63,7 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
   const { classify, unlock, viewing, members, sites, representations, machines, answers, proxy, clock, log } =
     dependencies
   const { framing, watching } = dependencies
+  const again = (arrival: Arrival): SeenAgain => seenAgain(dependencies, arrival)
 
   function walk(exchange: Exchange): Done {
     const destination = classify(exchange)
@@ -118,7 +119,7 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
 
   /** Whoever asks may see it. */
   function open(exchange: Exchange, asked: Drop): Done {
-    if (asked.isPreview && watching.atDrop(exchange, asked)) return
+    if (asked.isPreview && watching.atDrop(exchange, asked, again)) return
     const fetchDest = exchange.header('sec-fetch-dest')
     const drop = fetchDest === 'iframe' ? inFrame(framing, exchange, asked) : asked
     const manifest = drop.route.manifest!
@@ -249,16 +250,31 @@ function admit(
   }
 }
 
+/** Sends a member or a viewer who was let in to a preview through the gates of `visit` and `enter` again, in their order. */
+function seenAgain(dependencies: PipelineDependencies, arrival: Arrival): SeenAgain {
+  const { classify, framing, viewing, members, unlock, clock } = dependencies
+  const destination = classify.at(arrival.host)
+  if (destination.kind !== 'site') return undefined
+  const { drop } = destination
+  if (checkState(drop.route, clock.now()).kind === 'closed') return undefined
+  const framed = framedAt(framing, arrival, drop)
+  if (framed) return framed
+  if (drop.route.viewers) return viewing.seen(arrival, drop) ?? 'outside'
+  if (members.admission(drop, arrival).kind !== 'member') return 'outside'
+  if (drop.isProtected && !unlock.isUnlocked(drop.route, arrival.header('cookie'))) return 'outside'
+  return { ...drop, isMember: true }
+}
+
 /** The same answer with a cookie, which belongs to this message alone. */
 function withCookie({ headers, size, isPage, source }: Representation, cookie: string): Representation {
   return describeVariant([...headers, 'set-cookie', cookie], size, isPage, source)
 }
 
 /** What a reviewer sees: by the address of the frame, or what its page loads of a drop that not everyone may see. */
-function framedAt(framing: Framing, exchange: Exchange, drop: Drop): Drop | undefined {
-  const byAddress = framing.ofTarget(drop, exchange)
+function framedAt(framing: Framing, arrival: Arrival, drop: Drop): Drop | undefined {
+  const byAddress = framing.ofTarget(drop, arrival)
   if (byAddress !== undefined) return byAddress
-  return drop.isProtected || drop.isForMembers ? framing.ofCookie(drop, exchange) : undefined
+  return drop.isProtected || drop.isForMembers ? framing.ofCookie(drop, arrival) : undefined
 }
 
 /** A page that a link inside the review page's frame leads to. */

@@ -29,7 +29,11 @@ export interface ClassifyDependencies {
   readonly secrets: Pick<Secrets, 'sign'>
 }
 
-export type Classify = (exchange: Exchange) => Destination
+export interface Classify {
+  (exchange: Exchange): Destination
+  /** What a drop's host stands for now, without a request. */
+  at(host: string): Destination
+}
 
 const UNKNOWN: Destination = { kind: 'unknown' }
 const UNREADY: Destination = { kind: 'unready' }
@@ -96,7 +100,7 @@ export function createClassify({ routes, serviceHost, sitesDomain, secrets }: Cl
     return record?.kind === 'site' ? previews(record, label) : undefined
   }
 
-  return (exchange) => {
+  const classify = (exchange: Exchange): Destination => {
     const host = hostOf(exchange.authority)
     if (host === undefined) return BAD_REQUEST
     exchange.named(host)
@@ -106,6 +110,7 @@ export function createClassify({ routes, serviceHost, sitesDomain, secrets }: Cl
     if (!exchange.certificateCovers(host) && isIP(host) === 0) return refused(421)
     return host === service ? SERVICE : destinationOf(host)
   }
+  return Object.assign(classify, { at: destinationOf })
 }
 
 /** Whether control answers what is asked of this authority. */

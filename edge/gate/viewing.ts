@@ -11,7 +11,7 @@ import { isEncoded } from '../../shared/http/content-coding.ts'
 import { parseForm } from '../../shared/http/form.ts'
 import { limitKeyOfIp } from '../../shared/http/ip.ts'
 import { MINUTE_MS, type Clock } from '../../shared/running/clock.ts'
-import type { Drop, Exchange, ServedSite } from '../context.ts'
+import type { Arrival, Drop, Exchange, ServedSite } from '../context.ts'
 import { doorOf, type Admissions, type Door } from './admissions.ts'
 import { createAttempts, type AttemptLimit } from './attempts.ts'
 import { nextAfterUnlocking } from './unlock.ts'
@@ -23,6 +23,8 @@ type Show = (exchange: Exchange, drop: Drop) => Done
 export interface Viewing {
   /** Answers, or lets `show` do so for who is in. */
   visit(exchange: Exchange, drop: Drop, show: Show): Done
+  /** The drop as who sent this sees it; undefined where they are not in, as far as is known without control. */
+  seen(arrival: Arrival, drop: Drop): Drop | undefined
 }
 
 type Refusal = Extract<VisitAnswer, { kind: 'refused' }>
@@ -87,15 +89,18 @@ export function createViewing({ admissions, line, answers, isLookedAt, clock }: 
     return made
   }
 
+  function knownAdmission(route: ServedSite, token: ProgramToken): Admission | undefined {
+    const sealed = machines.sealed(machineKey(route, token))
+    return sealed === undefined ? undefined : admissions.ofSealed(route, sealed)
+  }
+
   async function visitAsProgram(exchange: Exchange, drop: Drop, token: ProgramToken, show: Show): Promise<void> {
     const { route } = drop
-    const key = `${route.site_id} ${token.bearer ?? ''} ${token.guest ?? ''}`
     const { site_id } = route
-    const known = machines.sealed(key)
-    let admission = known === undefined ? undefined : admissions.ofSealed(route, known)
+    let admission = knownAdmission(route, token)
     if (admission === undefined) {
       const question: VisitQuestion = { kind: 'machine', site_id, host: exchange.host, ...token }
-      const answer = await machines.once(key, () => ask(question, exchange))
+      const answer = await machines.once(machineKey(route, token), () => ask(question, exchange))
       if (answer.kind === 'refused') return answers.programRefused(exchange, drop, answer)
       if (answer.kind === 'admitted') admission = admissions.ofSealed(route, answer.admission)
     }
@@ -169,6 +174,13 @@ export function createViewing({ admissions, line, answers, isLookedAt, clock }: 
       if (token === undefined) return answers.notIn(exchange, drop, { next: target })
       return withControl(exchange, answers, () => visitAsProgram(exchange, drop, token, show))
     },
+    seen(arrival, drop) {
+      const byCookie = seenByCookie(drop, arrival.header('cookie'))
+      if (byCookie !== undefined) return byCookie
+      const token = programToken(arrival)
+      const admission = token && knownAdmission(drop.route, token)
+      return admission && seenBy(forProgram(drop), admission)
+    },
   }
 }
 
@@ -220,10 +232,14 @@ interface ProgramToken {
   readonly guest?: string
 }
 
+function machineKey({ site_id }: ServedSite, { bearer = '', guest = '' }: ProgramToken): string {
+  return `${site_id} ${bearer} ${guest}`
+}
+
 /** What a program shows instead of a cookie; undefined for people. */
-function programToken(exchange: Exchange): ProgramToken | undefined {
-  const bearer = /^bearer +(\S+)$/i.exec(exchange.header('authorization')?.trim() ?? '')?.[1]
-  const guest = exchange.header('dropway-guest')?.trim()
+function programToken(arrival: Arrival): ProgramToken | undefined {
+  const bearer = /^bearer +(\S+)$/i.exec(arrival.header('authorization')?.trim() ?? '')?.[1]
+  const guest = arrival.header('dropway-guest')?.trim()
   const token = {
     ...(bearer !== undefined && bearer.length <= MAX_TOKEN_CHARS ? { bearer } : {}),
     ...(guest !== undefined && guest !== '' && guest.length <= MAX_TOKEN_CHARS ? { guest } : {}),

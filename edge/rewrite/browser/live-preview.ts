@@ -1,4 +1,4 @@
-/** Reloads a preview when a newer version of it is served, at the place where its reader is. */
+/** Reloads a preview when a newer version of it is served or its reader must come in anew, at the place where they are. */
 export function followPreview(): void {
   let known = ''
   let refused = 0
@@ -9,6 +9,8 @@ export function followPreview(): void {
       if (known !== '' && known !== lastEventId) w.location.reload()
       known = lastEventId
     })
+    // The stream has no right to the preview any more; the page may get one, where its reader signs in.
+    events.addEventListener('again', () => w.location.reload())
     // A browser connects again by itself when the line is lost, and gives up where it is refused: it is asked again, each time later.
     events.addEventListener('error', () => {
       if (events.readyState === EventSource.CLOSED)

@@ -4,6 +4,7 @@
  *
  *   connected: the number of the version, unless the tab knows it (Last-Event-ID)
  *   changed:   the new number        silent: a heartbeat        drained: the end; each tab comes back at its own time
+ *   outside:   that the page should be asked for again, where a member whose pass has ended gets another; then the end
  *   said:      that people have said something, to those who review; what it was they ask control
  */
 import { Readable } from 'node:stream'
@@ -17,8 +18,11 @@ export const LIVE_EVENTS_PATH = '/.dropway/events'
 export interface Watched {
   /** The host whose record says so. */
   readonly host: string
-  /** Number of the version that is shown now; undefined when who listens may not see it any more. */
-  version(): number | undefined
+  /**
+   * Number of the version that is shown now. When who listens may not see it any more: `outside` where they might come in
+   * anew, else undefined.
+   */
+  version(): number | 'outside' | undefined
   /** Hears when something was said about the drop. */
   readonly isReview: boolean
 }
@@ -97,7 +101,8 @@ export function createLiveStreams(random: () => number = Math.random): LiveStrea
 
   function tell(stream: Stream): void {
     const version = stream.watched.version()
-    if (version === undefined) return void stream.out.push(null)
+    if (version === 'outside') stream.out.push(AGAIN)
+    if (typeof version !== 'number') return void stream.out.push(null)
     if (version === stream.version) return
     stream.version = version
     write(stream, eventOf(version))
@@ -109,7 +114,7 @@ export function createLiveStreams(random: () => number = Math.random): LiveStrea
   return {
     open(exchange, watched) {
       const version = watched.version()
-      if (version === undefined) return 'unseen'
+      if (typeof version !== 'number') return 'unseen'
       const network = limitKeyOfIp(exchange.ip)
       if (size >= MAX_STREAMS || (ofNetworks.get(network) ?? 0) >= MAX_PER_NETWORK) return 'full'
       // Nothing is made when it is asked for: what there is to say is pushed.
@@ -144,6 +149,7 @@ export function createLiveStreams(random: () => number = Math.random): LiveStrea
   }
 }
 
+const AGAIN = 'event: again\ndata: {}\n\n'
 /** It has no id: a tab that comes back says the version that it knows. */
 const SAID = 'event: threads\ndata: {}\n\n'
 

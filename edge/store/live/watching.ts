@@ -1,14 +1,15 @@
 /**
  * Who may hear of newer versions of a drop. At the service's own host, /review/<slug>/events is answered here and not by
  * control: with a pass that control sealed before, or with one that it is asked for once. At a preview's own host,
- * /.dropway/events is for members and viewers, whom the gates have let in. Public addresses have none of it.
+ * /.dropway/events is for members and viewers, whom the gates have let in and are asked about again at each change.
+ * Public addresses have none of it.
  */
 import { nodeHttp } from '../../../shared/http/node-http.ts'
 import { errors } from '../../../shared/contracts/errors.ts'
 import { parseForm } from '../../../shared/http/form.ts'
 import { siteHost } from '../../../shared/http/hosts.ts'
 import type { ReviewPass } from '../../../shared/secrets/review-pass.ts'
-import type { Drop, Exchange, HeaderList, ServedSite } from '../../context.ts'
+import type { Arrival, Drop, Exchange, HeaderList, ServedSite } from '../../context.ts'
 import type { Framing } from '../../gate/review.ts'
 import type { Routes } from '../routes.ts'
 import { LIVE_EVENTS_PATH, type LiveStreams, type Opened, type Watched } from './live-streams.ts'
@@ -16,9 +17,15 @@ import { LIVE_EVENTS_PATH, type LiveStreams, type Opened, type Watched } from '.
 export interface Watching {
   /** True when the request is one for events of the review page, and is answered or will be. */
   atService(exchange: Exchange): boolean
-  /** True when the request is one for events of a preview by who was let in. */
-  atDrop(exchange: Exchange, drop: Drop): boolean
+  /**
+   * True when the request is one for events of a preview by who was let in. `again` says what they would be shown now, if
+   * they came once more.
+   */
+  atDrop(exchange: Exchange, drop: Drop, again: (arrival: Arrival) => SeenAgain): boolean
 }
+
+/** A drop as someone would see it now. `outside`: it is there, and they would have to come in anew; undefined: it is not. */
+export type SeenAgain = Drop | 'outside' | undefined
 
 interface WatchingDependencies {
   readonly routes: Pick<Routes, 'get'>
@@ -75,18 +82,35 @@ export function createWatching(deps: WatchingDependencies): Watching {
       void openAtService(exchange, slug, typeof form === 'string' ? new URLSearchParams() : form)
       return true
     },
-    atDrop(exchange, drop) {
-      const mayHear = drop.viewer !== undefined || drop.isMember === true
-      const { previewName: name, route } = drop
-      if (name === undefined || !mayHear) return false
+    atDrop(exchange, drop, again) {
+      if (!mayHear(drop)) return false
       if (exchange.method !== 'GET' || exchange.target !== LIVE_EVENTS_PATH) return false
-      const { host } = route
-      const version = (): number | undefined => siteAt(host)?.names?.find(([own]) => own === name)?.[1]
-      const opened = streams.open(exchange, { host, isReview: false, version })
+      const arrival = arrivalOf(exchange)
+      const version: Watched['version'] = () => {
+        const shown = again(arrival)
+        if (shown === undefined || shown === 'outside') return shown
+        return mayHear(shown) ? shown.versionNumber : undefined
+      }
+      const opened = streams.open(exchange, { host: drop.route.host, isReview: false, version })
       if (opened === 'full') refuse(exchange, opened)
       return opened !== 'unseen'
     },
   }
+}
+
+/** Named previews alone have newer versions, and members and viewers alone hear of them. */
+function mayHear({ previewName, viewer, isMember }: Drop): boolean {
+  return previewName !== undefined && (viewer !== undefined || isMember === true)
+}
+
+/** Who they say they are, as the gates read it. */
+const SHOWN = ['cookie', 'authorization', 'dropway-guest'] as const
+
+/** What is kept of a request for as long as its stream lasts. */
+function arrivalOf(exchange: Exchange): Arrival {
+  const { method, target, host, ip } = exchange
+  const headers = new Map<string, string | undefined>(SHOWN.map((name) => [name, exchange.header(name)]))
+  return { method, target, host, ip, header: (name) => headers.get(name) }
 }
 
 /** A worker that has no room has it when tabs are closed. */

@@ -3,45 +3,18 @@
  * learns no version number.
  */
 import { setImmediate as turn } from 'node:timers/promises'
-import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import type { Exchange, FullExchange, HeaderList, ServedSite } from '../../../edge/context.ts'
-import { createAdmissions } from '../../../edge/gate/admissions.ts'
-import { createClassify } from '../../../edge/gate/classify.ts'
-import { createPreviewGate } from '../../../edge/gate/members.ts'
-import { createFraming } from '../../../edge/gate/review.ts'
-import { createUnlock } from '../../../edge/gate/unlock.ts'
-import { createViewing } from '../../../edge/gate/viewing.ts'
-import { indexManifest } from '../../../edge/locate/site-index.ts'
-import { createPipeline } from '../../../edge/pipeline.ts'
-import { createAnswers } from '../../../edge/processes/answers.ts'
-import { createMachines } from '../../../edge/processes/machines/machines.ts'
-import { createRepresentations } from '../../../edge/processes/representations.ts'
-import { createSnippets } from '../../../edge/rewrite/snippets.ts'
 import { headerOf } from '../../../edge/send/representation.ts'
-import { createViews } from '../../../edge/send/views.ts'
-import { createVisits } from '../../../edge/send/visits.ts'
-import { createBlobCache } from '../../../edge/store/blob-cache.ts'
-import { createSites } from '../../../edge/store/sites.ts'
 import { sealAdmission, VIEWERS_ONLY } from '../../../shared/contracts/admission.ts'
-import { encodeManifest } from '../../../shared/contracts/manifest.ts'
 import { REPORT_PATH } from '../../../shared/http/report-address.ts'
-import { createLog } from '../../../shared/running/log.ts'
 import { makePass } from '../../../shared/secrets/previews.ts'
-import { createProofOfWork } from '../../../shared/secrets/proof-of-work.ts'
-import { createSecrets } from '../../../shared/secrets/secrets.ts'
-import { manifestOf, routeOf } from '../../support/manifests.ts'
+import { createGates, gateSecrets as secrets } from '../../support/gates.ts'
+import { routeOf } from '../../support/manifests.ts'
 
 const NOW = Date.UTC(2030, 0, 1)
-const BASE_URL = 'https://dropway.test'
-const MANIFEST_HASH = 'a'.repeat(64)
-const PAGE = Buffer.from('index.html')
 /** More than any of these answers takes: none waits for anything but promises. */
 const TURNS = 20
-
-const secrets = createSecrets('k'.repeat(32))
-const clock = { now: () => NOW }
-const log = createLog('gates', 'silent')
 
 const PASSWORD = { password: { hash: 'never compared', generation: 1 } }
 const VIEWERS = { password: { hash: VIEWERS_ONLY, generation: 1 }, viewers: { ended: [], asks: true } }
@@ -148,59 +121,12 @@ function exchangeOf({ host, method, target, headers, form = '' }: Asked, sent: S
   return Object.assign(exchange, { full: exchange }) as Exchange
 }
 
-function createGates() {
-  const stored = encodeManifest(manifestOf(['index.html']))
-  const blobs = {
-    read: async (hash: string) => (hash === MANIFEST_HASH ? Buffer.from(stored) : PAGE),
-    stream: () => Readable.from([]),
-  }
-  const cache = createBlobCache(1_000_000)
-  const sites = createSites(blobs, indexManifest)
-  const answers = createAnswers({ baseUrl: BASE_URL, publicPort: undefined, log })
-  const machines = createMachines({ blobs, cache, sites, publicPort: undefined })
-  return createPipeline({
-    classify: createClassify({
-      routes: {
-        get: (host) => SITES.get(host),
-        manifestOf: () => MANIFEST_HASH,
-        isComplete: () => true,
-        forget() {},
-        forgetAll() {},
-        rememberNothing() {},
-      },
-      serviceHost: 'dropway.test',
-      sitesDomain: 'dropway.test',
-      secrets,
-    }),
-    unlock: createUnlock({ secrets, proofOfWork: createProofOfWork(secrets), clock, tell() {} }),
-    members: createPreviewGate({
-      secrets,
-      clock,
-      baseUrl: BASE_URL,
-      ask: async (_, bearer) => (bearer === UNHEARD ? undefined : false),
-    }),
-    sites,
-    representations: createRepresentations({ blobs, cache, snippets: createSnippets({ baseUrl: BASE_URL }), machines }),
-    machines,
-    answers,
-    proxy: { forward() {}, inUse: () => 0, close() {} },
-    viewing: createViewing({
-      admissions: createAdmissions({ secrets, clock }),
-      line: { ask: async () => ({ kind: 'refused', reason: 'machine' }) },
-      answers,
-      isLookedAt: () => false,
-      clock,
-    }),
-    framing: createFraming({ secrets, clock }),
-    watching: { atService: () => false, atDrop: () => false },
-    visits: createVisits(),
-    views: createViews(),
-    clock,
-    log,
-  })
-}
-
-const gates = createGates()
+const gates = createGates({
+  siteAt: (host) => SITES.get(host),
+  clock: { now: () => NOW },
+  isMembers: async (_, bearer) => (bearer === UNHEARD ? undefined : false),
+  watching: { atService: () => false, atDrop: () => false },
+})
 
 async function answersTo(asked: Asked): Promise<Sent[]> {
   const sent: Sent[] = []
