@@ -87,7 +87,7 @@ export function spotOf(blocks: readonly Block[], { exact, prefix, suffix }: Anch
   let isTie = false
   for (const [block, { text }] of blocks.entries()) {
     const own = folded(text)
-    // Of the surroundings no more is read than is compared: a page may say one word a million times.
+    // The surroundings are read only as far as they are compared: a page may say one word a million times.
     const previous = folded((blocks[block - 1]?.text ?? '').slice(-CONTEXT_CHARS))
     const next = folded((blocks[block + 1]?.text ?? '').slice(0, CONTEXT_CHARS))
     for (let start = own.indexOf(quote); start >= 0; start = own.indexOf(quote, start + 1)) {
