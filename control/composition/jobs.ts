@@ -119,6 +119,18 @@ function sweeps(services: Services, records: JobRecords): Job[] {
     { name: 'pasted images', atMostEveryMs: SWEEP_MS, run: () => services.threadImages.sweep() },
     { name: 'records', atMostEveryMs: SWEEP_MS, run: () => forgetRecords(services) },
     { name: 'billing', run: () => services.billing.reconcile() },
-    { name: 'blobs', atMostEveryMs: BLOB_SWEEP_MS, run: () => services.blobCollection.run() },
+    {
+      name: 'blobs',
+      atMostEveryMs: BLOB_SWEEP_MS,
+      async run() {
+        const { held } = await services.blobCollection.run()
+        records.holds('blobs', held)
+        if (held > 0)
+          log.warn(
+            { blobs: held },
+            'the database does not know most of the blob store, so nothing is removed from it; see "admin sweep --all"',
+          )
+      },
+    },
   ]
 }

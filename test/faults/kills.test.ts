@@ -158,7 +158,7 @@ test(`${KILLS} kills`, { timeout: 300_000 + KILLS * 60_000 }, async () => {
   const blobs = (await filesIn(fleet.dataDir, 'blobs')).length
   const drafts = (await filesIn(fleet.dataDir, 'blobs/tmp')).length
   const [archives, partials] = [await filesIn(fleet.dataDir, 'scratch'), await filesIn(fleet.dataDir, 'uploads')]
-  const swept = await fleet.admin('sweep', '--now', new Date(Date.now() + 3 * DAY_MS).toISOString())
+  const swept = await fleet.admin('sweep', '--all', '--now', new Date(Date.now() + 3 * DAY_MS).toISOString())
   expect(swept.stderr + swept.code).toBe('0')
   const { named, owned } = await blobsOfVersions(fleet.dataDir, fleet.postgres.url)
   const stored = await filesIn(fleet.dataDir, 'blobs')

@@ -1,15 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, mkdtemp, readdir, readlink, rm, utimes, writeFile } from 'node:fs/promises'
-import os from 'node:os'
-import path from 'node:path'
+import { readdir, readlink } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import yauzl from 'yauzl'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Manifest } from '../../shared/contracts/manifest.ts'
-import { collectGarbage } from '../../control/drops/publishing/storage/collect-garbage.ts'
-import { createDirectoryBlobStore } from '../../shared/blobs/directory-store.ts'
-import { chunksOf, collect, startPublishing, type PublishingFixture } from '../support/publishing.ts'
+import { chunksOf, startPublishing, type PublishingFixture } from '../support/publishing.ts'
 
 const OWNER = { kind: 'organisation', id: 'org' } as const
 
@@ -113,56 +109,5 @@ describe('export', () => {
       yield { slug: 's', manifest, metadata: {} }
     }
     await expect(buffer(fixture.publishing.exportZip(sites()))).rejects.toThrow(lost.hash)
-  })
-})
-
-describe('garbage collection', () => {
-  test('removes what is old and unreferenced, and nothing else', async () => {
-    const root = await mkdtemp(path.join(os.tmpdir(), 'dropway-garbage-'))
-    try {
-      const blobs = createDirectoryBlobStore(root)
-      const now = Date.now()
-      const store = async (age: number): Promise<string> => {
-        const { hash } = await blobs.put(randomBytes(20))
-        const at = new Date(now - age)
-        await utimes(path.join(root, hash.slice(0, 2), hash), at, at)
-        return hash
-      }
-      const [oldOrphan, oldNeeded, youngOrphan, keptOrphan] = [
-        await store(100_000),
-        await store(100_000),
-        await store(10),
-        await store(100_000),
-      ]
-      await writeFile(path.join(root, 'tmp', 'dead'), 'x')
-      await utimes(path.join(root, 'tmp', 'dead'), 0, 0)
-      const scratchDir = path.join(root, 'scratch')
-      await mkdir(scratchDir)
-      for (const [name, age] of [
-        ['dead.zip', 100_000],
-        ['alive.zip', 10],
-      ] as const) {
-        await writeFile(path.join(scratchDir, name), 'x')
-        await utimes(path.join(scratchDir, name), new Date(now - age), new Date(now - age))
-      }
-      const removed = await collectGarbage({
-        blobs,
-        scratchDir,
-        graceMs: 50_000,
-        now,
-        isReferenced: async (hashes) => {
-          // Someone publishes these bytes again while the database is asked.
-          await blobs.keep(keptOrphan)
-          return new Set(hashes.filter((hash) => hash === oldNeeded))
-        },
-      })
-      expect(removed).toBe(1)
-      const left = (await collect(blobs.list())).map((blob) => blob.hash)
-      expect(left.toSorted()).toEqual([oldNeeded, youngOrphan, keptOrphan].toSorted())
-      expect(left).not.toContain(oldOrphan)
-      expect(await readdir(scratchDir)).toEqual(['alive.zip'])
-    } finally {
-      await rm(root, { recursive: true, force: true })
-    }
   })
 })

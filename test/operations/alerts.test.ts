@@ -39,6 +39,7 @@ const WELL: Readonly<Record<string, string>> = {
   'dropway_control_job_last_success_timestamp_seconds{instance="c1",job_name="views"}': '0+60x90',
   'dropway_control_job_interval_seconds{instance="c1",job_name="views"}': '5x90',
   'dropway_control_job_held{instance="c1",job_name="lifecycle"}': '0x90',
+  'dropway_control_job_held{instance="c1",job_name="blobs"}': '0x90',
   'dropway_control_backup_last_success_timestamp_seconds{instance="c1"}': '0+60x90',
   'dropway_control_backup_interval_seconds{instance="c1"}': '600x90',
   'dropway_control_edges{instance="c1"}': '2x90',

@@ -96,6 +96,34 @@ export interface Recompressed {
   readonly smaller: { readonly manifestHash: string; readonly blobs: readonly string[] } | undefined
 }
 
+/** What garbage collection asks the database, and as of when. */
+export interface GarbageQuestions {
+  /** Which of these hashes a version still needs. */
+  isReferenced(hashes: readonly string[]): Promise<Set<string>>
+  /** Which of these hashes a version has ever needed, as far as the database remembers. */
+  isKnown(hashes: readonly string[]): Promise<Set<string>>
+  /** Whether what was found may go. Asked once, before anything does. */
+  mayRemove(found: GarbageFound): Promise<boolean>
+  readonly graceMs: number
+  readonly now: number
+}
+
+/** Numbers of blobs in the whole store. */
+export interface GarbageFound {
+  readonly blobs: number
+  /** Older than the grace period, and nothing references them. */
+  readonly unneeded: number
+  /** Those among them that the database does not remember. */
+  readonly unknown: number
+}
+
+/** What came of a garbage collection, in blobs. */
+export interface Collected {
+  readonly removed: number
+  /** Unneeded, and kept because they are too many at once: something is wrong, or an operator says so. */
+  readonly held: number
+}
+
 export interface Publishing {
   /**
    * `capBytes` bounds the upload as a whole, counted while reading and while unpacking, and `maxFiles` its files. `base` is the manifest of the
@@ -146,12 +174,8 @@ export interface Publishing {
       threads?: readonly unknown[]
     }>,
   ): Readable
-  /** Removes blobs that nothing references, and half-written files, older than the grace period; returns how many blobs. */
-  collectGarbage(options: {
-    isReferenced(hashes: readonly string[]): Promise<Set<string>>
-    graceMs: number
-    now: number
-  }): Promise<number>
+  /** Removes blobs that nothing references, and half-written files, older than the grace period. */
+  collectGarbage(questions: GarbageQuestions): Promise<Collected>
   /** Ends the worker threads. */
   close(): Promise<void>
 }

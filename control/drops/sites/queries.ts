@@ -522,9 +522,25 @@ export async function referencedBlobs(sql: Sql, hashes: readonly string[], now: 
     or exists (
       select from upload_blobs f join uploads u on u.id = f.upload_id
       where f.hash = listed.hash and u.expires_at > ${now})
-    or exists (select from kept_blobs k where k.hash = listed.hash)
+    or exists (
+      select from kept_blobs k
+      where k.hash = listed.hash and (k.ended_at is null or k.ended_at > ${now}::timestamptz - interval '1 day'))
     or exists (select from thread_images i where i.hash = listed.hash)`
   return new Set(rows.map((row) => row.hash))
+}
+
+/** Those of the hashes that a version or a kept file has named, whatever became of it. */
+export async function knownBlobs(sql: Sql, hashes: readonly string[]): Promise<Set<string>> {
+  const rows = await sql<{ hash: string }[]>`
+    select hash from unnest(${hashes as string[]}::text[]) as listed (hash)
+    where exists (select from site_blobs b where b.hash = listed.hash)
+    or exists (select from kept_blobs k where k.hash = listed.hash)`
+  return new Set(rows.map((row) => row.hash))
+}
+
+/** Dropped versions count: their database has known some. */
+export async function hasVersions(sql: Sql): Promise<boolean> {
+  return one(await sql<{ found: boolean }[]>`select exists (select from versions) as found`).found
 }
 
 /**

@@ -146,11 +146,14 @@ const runLifecycle: Command = {
 }
 
 const sweep: Command = {
-  usage: 'sweep [--now <ISO time>]',
-  summary: 'removes blobs, half-written files and partial uploads that nothing needs any more, as the jobs do',
-  async run(services) {
+  usage: 'sweep [--now <ISO time>] [--all]',
+  summary:
+    'removes blobs, half-written files and partial uploads that nothing needs any more, as the jobs do; --all: also when the database does not know most of the blobs',
+  async run(services, args) {
+    const { all } = options(args, { all: { type: 'boolean', default: false } })
     const uploads = await services.uploads.sweep()
-    return { now: new Date(services.clock.now()).toISOString(), uploads, blobs: await services.blobCollection.run() }
+    const { removed, held } = await services.blobCollection.run({ unbounded: all })
+    return { now: new Date(services.clock.now()).toISOString(), uploads, blobs: removed, held }
   },
 }
 

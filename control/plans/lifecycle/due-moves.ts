@@ -8,6 +8,7 @@ import { addressOf } from '../../../shared/settings/settings.ts'
 import { recordAudit } from '../../people/audit/audit.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
+import { mayNotRemove } from '../../ground/terms/removals.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
 import {
   allChanges,
@@ -22,7 +23,7 @@ import type { Previews } from '../../drops/sites/kept/previews.ts'
 import type { SiteKeptFiles } from '../../drops/sites/kept/kept-files.ts'
 import type { Sites } from '../../drops/sites/sites.ts'
 import * as queries from './queries.ts'
-import { actsAt, dueNotice, mayNotRemove, nextNoticeAt, noticesOf, type Notice, type NoticeSettings } from './rules.ts'
+import { actsAt, dueNotice, nextNoticeAt, noticesOf, type Notice, type NoticeSettings } from './rules.ts'
 
 export interface DueMovesDependencies {
   sql: Pool
@@ -153,7 +154,7 @@ export function createDueMoves({
       while (await tellNext(clock));
       await tellEndingTokens(clock)
       const due = await queries.countRemovable(sql, removableBefore(clock), dateOf(clock))
-      const isHeld = !unbounded && mayNotRemove(due, await queries.countDrops(sql))
+      const isHeld = !unbounded && mayNotRemove('drops', due, await queries.countDrops(sql))
       const removed = isHeld ? [] : await repeat(() => removeNext(clock))
       const closed = await closeUnverified()
       const ended = await repeat(() => endNext({ sql, refreshRoutes }, keptFiles, dateOf(clock)))
@@ -175,7 +176,7 @@ export function createDueMoves({
       return {
         would_expire: await queries.countExpired(sql, dateOf(clock)),
         would_remove: removable,
-        would_hold: mayNotRemove(removable, await queries.countDrops(sql)),
+        would_hold: mayNotRemove('drops', removable, await queries.countDrops(sql)),
         would_tell: await queries.countNoticesDue(sql, dateOf(clock)),
         would_end_old_files: await keptFiles.countDue(sql, dateOf(clock)),
         would_remove_previews: await previews.countDue(sql, dateOf(clock)),

@@ -102,13 +102,3 @@ export function dueNotice<Drop extends ClockedDrop>(
 export function actsAt({ actsMs, leadMs }: Notice, { expires_at }: ClockedDrop, now: number): Date {
   return new Date(Math.max(expires_at.getTime() + actsMs, now + leadMs))
 }
-
-/** The share of all drops that one run may remove. A clock that is wrong, or a restore, makes many due at once; a day's work is far less. */
-const MAX_REMOVED_SHARE = 0.1
-/** Where there are few drops, a tenth of them is nothing unusual. */
-const ALWAYS_REMOVABLE = 20
-
-/** Whether so many are due to be removed that an operator should look first. */
-export function mayNotRemove(due: number, drops: number): boolean {
-  return due > Math.max(ALWAYS_REMOVABLE, drops * MAX_REMOVED_SHARE)
-}

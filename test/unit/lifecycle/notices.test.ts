@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { nextStep } from '../../../control/people/accounts/closing.ts'
-import { actsAt, dueNotice, mayNotRemove, nextNoticeAt, noticesOf } from '../../../control/plans/lifecycle/rules.ts'
+import { actsAt, dueNotice, nextNoticeAt, noticesOf } from '../../../control/plans/lifecycle/rules.ts'
 import { DAY_MS } from '../../../shared/running/clock.ts'
 import { leadsOf } from '../../../control/ground/terms/warnings.ts'
 
@@ -79,17 +79,6 @@ test('a mail is about drops whose next notice it is', () => {
 
 test('nothing is due after everything was sent', () => {
   expect(nextNoticeAt(notices, drop(['expired', 'removal']), END + DAY_MS)).toBeNull()
-})
-
-test.each([
-  [20, 0, false],
-  [21, 0, true],
-  [21, 209, true],
-  [21, 210, false],
-  [100, 1000, false],
-  [101, 1000, true],
-])('%d removals of %d drops need someone to look first: %s', (due, drops, expected) => {
-  expect(mayNotRemove(due, drops)).toBe(expected)
 })
 
 test('the date of a late mail leaves its reader the whole lead', () => {
