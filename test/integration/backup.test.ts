@@ -3,14 +3,15 @@ import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:f
 import os from 'node:os'
 import path from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { takeBackup, type BackupContext } from '../../control/plans/backups/backup.ts'
 import { runDrill } from '../../control/plans/backups/drill.ts'
-import { inSnapshot, openBackupPlace } from '../../control/plans/backups/place.ts'
+import { inSnapshot, openBackupPlace, type BackupPlace } from '../../control/plans/backups/place.ts'
 import { restoreBackup } from '../../control/plans/backups/restore.ts'
 import { drillId } from '../../control/plans/backups/rules.ts'
 import { openDatabase } from '../../control/ground/database/sql.ts'
 import { readHistory } from '../../control/ground/routing/queries.ts'
+import { BlobMissing } from '../../shared/blobs/blob-store.ts'
 import { createDirectoryBlobStore } from '../../shared/blobs/directory-store.ts'
 import { createSecrets } from '../../shared/secrets/secrets.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
@@ -94,10 +95,7 @@ test('content is copied while the tables are free for migrations; a control that
   try {
     const context = contextOf(busy, 'busy')
     const hashes = await Promise.all(['one', 'two'].map((text) => store(context, text)))
-    await busy.sql`insert into users (id, email, password_hash) values ('user', 'user@example.com', '')`
-    await busy.sql`insert into organisations (id, name, owner_id) values ('org', 'Org', 'user')`
-    await busy.sql`insert into sites (id, org_id, slug, dns_target, next_version_number) values ('site', 'org', 'site', 'site', 1)`
-    for (const hash of hashes) await busy.sql`insert into kept_blobs ${busy.sql({ site_id: 'site', hash, size: 3 })}`
+    await insertDrop(busy, hashes)
     const place = openBackupPlace(path.join(folder, 'busy-backup'), folder)
     const stopping = new AbortController()
     const asked: string[] = []
@@ -110,12 +108,20 @@ test('content is copied while the tables are free for migrations; a control that
     const taken = takeBackup({ ...context, stopping: stopping.signal }, { ...place, blobs: { ...place.blobs, has } })
     await expect(taken).rejects.toThrow('stopped on the way')
     expect(asked).toHaveLength(1)
-    expect(await place.snapshots()).toEqual([])
+    expect(await readdir(path.join(folder, 'busy-backup', 'snapshots'))).toEqual([])
     expect((await takeBackup(context, place)).facts.blobs).toBe(2)
   } finally {
     await busy.close()
   }
 })
+
+/** A drop of an account, which keeps this content. */
+async function insertDrop({ sql }: TestDatabase, hashes: readonly string[]): Promise<void> {
+  await sql`insert into users (id, email, password_hash) values ('user', 'user@example.com', '')`
+  await sql`insert into organisations (id, name, owner_id) values ('org', 'Org', 'user')`
+  await sql`insert into sites (id, org_id, slug, dns_target, next_version_number) values ('site', 'org', 'site', 'site', 1)`
+  for (const hash of hashes) await sql`insert into kept_blobs ${sql({ site_id: 'site', hash, size: 3 })}`
+}
 
 async function store({ blobs }: BackupContext, text: string): Promise<string> {
   const writer = await blobs.writer()
@@ -174,4 +180,79 @@ test('a damaged backup leaves the installation as it was', async () => {
   } finally {
     await empty.close()
   }
+})
+
+describe('an installation with a drop', () => {
+  let source: TestDatabase
+  let content: string
+  let whole: BackupPlace
+  beforeAll(async () => {
+    source = await createTestDatabase()
+    content = await store(contextOf(source, 'source'), 'content')
+    await insertDrop(source, [content])
+    await mkdir(path.join(folder, 'source', 'pages'), { recursive: true })
+    await writeFile(path.join(folder, 'source', 'pages', 'terms.md'), '# Terms\n')
+    whole = openBackupPlace(path.join(folder, 'whole'), folder)
+    await takeBackup({ ...contextOf(source, 'source'), now: 1000 }, whole)
+  })
+  afterAll(() => source.close())
+
+  async function restoredInto(name: string, use: (target: TestDatabase, context: BackupContext) => Promise<void>) {
+    const target = await createTestDatabase()
+    try {
+      await use(target, contextOf(target, name))
+    } finally {
+      await target.close()
+    }
+  }
+
+  test('a backup that fails leaves nothing of itself, and the ones before it', async () => {
+    const elsewhere = createDirectoryBlobStore(path.join(folder, 'elsewhere'))
+    const lacking = { ...contextOf(source, 'lacking'), now: 2000 }
+    await expect(takeBackup(lacking, { ...whole, blobs: elsewhere })).rejects.toThrow(BlobMissing)
+    expect(await readdir(path.join(folder, 'whole', 'snapshots'))).toEqual(await whole.snapshots())
+    expect(await whole.snapshots()).toHaveLength(1)
+  })
+
+  test('content that a restore finds in the store counts as just written: collection leaves it alone', async () => {
+    await restoredInto('intact', async (_, context) => {
+      await store(context, 'content')
+      await utimes(path.join(folder, 'intact-blobs', content.slice(0, 2), content), 0, 0)
+      await restoreBackup(context, whole, undefined)
+      expect(await context.blobs.discard(content, 0)).toBe(false)
+      expect(await context.blobs.has(content)).toBe(true)
+    })
+  })
+
+  test('a restore that cannot write beside the tables leaves the installation empty, and can be repeated', async () => {
+    await restoredInto('blocked', async ({ sql }, context) => {
+      const pages = path.join(context.dataDir, 'pages')
+      await mkdir(context.dataDir)
+      await writeFile(pages, 'in the way')
+      await expect(restoreBackup(context, whole, undefined)).rejects.toThrow('EEXIST')
+      expect(await sql`select from sites`).toHaveLength(0)
+      await rm(pages)
+      await restoreBackup(context, whole, undefined)
+      expect(await sql`select from sites`).toHaveLength(1)
+      expect(await readFile(path.join(pages, 'terms.md'), 'utf8')).toBe('# Terms\n')
+    })
+  })
+
+  test('files that were sent ahead are not copied, and not taken from a backup that has them: their bytes are in none', async () => {
+    const directory = path.join(folder, 'ahead')
+    const place = openBackupPlace(directory, folder)
+    const row = { id: 'up', org_id: 'org', name: 'a.txt', max_bytes: 9, hash: 'a'.repeat(64), size: 1 }
+    await source.sql`insert into content_uploads ${source.sql({ ...row, created_at: new Date(0), expires_at: new Date(1) })}`
+    const { name, facts } = await takeBackup(contextOf(source, 'source'), place)
+    expect(facts.tables.map((table) => table.name)).not.toContain('content_uploads')
+    const former = { ...facts, tables: [...facts.tables, { name: 'content_uploads', rows: 1 }] }
+    await writeFile(path.join(directory, inSnapshot(name, 'backup.json')), JSON.stringify(former))
+    const line = JSON.stringify({ ...row, created_at: new Date(0), expires_at: new Date(1) })
+    await writeFile(path.join(directory, inSnapshot(name, 'tables/content_uploads.gz')), gzipSync(`${line}\n`))
+    await restoredInto('ahead-target', async ({ sql }, context) => {
+      await restoreBackup(context, place, undefined)
+      expect(await sql`select from sites`).toHaveLength(1)
+      expect(await sql`select from content_uploads`).toHaveLength(0)
+    })
+  })
 })

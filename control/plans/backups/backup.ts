@@ -15,7 +15,7 @@ import type { Secrets } from '../../../shared/secrets/secrets.ts'
 import { PAGES_FOLDER } from '../../ground/config.ts'
 import { appliedMigrations } from '../../ground/database/migrate.ts'
 import type { Pool } from '../../ground/database/sql.ts'
-import { inSnapshot, snapshotEnd, type BackupPlace } from './place.ts'
+import { blobList, hasFile, inSnapshot, snapshotEnd, type BackupPlace } from './place.ts'
 import { countRows, keptBlobs, rowsOf, sequences, tablesInOrder } from './queries.ts'
 import { snapshotName } from './rules.ts'
 
@@ -58,16 +58,31 @@ export interface Snapshot {
   readonly facts: BackupFacts
 }
 
+/** Takes a whole snapshot, or leaves none: all tables are in it, with addresses and hashes of passwords. */
 export async function takeBackup(context: BackupContext, place: BackupPlace): Promise<Snapshot> {
   const name = snapshotName(context.now)
+  try {
+    return { name, facts: await writeSnapshot(context, place, name) }
+  } catch (error) {
+    // A place that does not answer now is tidied later (retention.ts).
+    await place.remove(name).catch(() => {})
+    throw error
+  }
+}
+
+async function writeSnapshot(context: BackupContext, place: BackupPlace, name: string): Promise<BackupFacts> {
   const { blobs, ...tables } = await dumpTables(context, place, name)
   // Content is named by hash and kept for a day after its version is dropped, so it may be copied while publishing goes
   // on, and while migrations change the tables.
-  const facts: BackupFacts = { ...tables, blobs: await copyBlobs(blobs, context.blobs, place.blobs, context.stopping) }
+  const isThere = (hash: string): Promise<boolean> => place.blobs.has(hash)
+  const copied = await copyBlobs(blobs, { from: context.blobs, to: place.blobs, isThere, stopping: context.stopping })
+  const facts: BackupFacts = { ...tables, blobs: copied }
   await sealCa(context, place, name)
   await copyPages(context, place, name)
+  if (!(await hasFile(place, blobList(name))))
+    throw new Error('the backup took so long that another one, which was over before it, took it for abandoned')
   await place.write(snapshotEnd(name), Readable.from([Buffer.from(`${JSON.stringify(facts, undefined, 2)}\n`)]))
-  return { name, facts }
+  return facts
 }
 
 /** One moment for all tables; `blobs` names the content that belongs to it. */
@@ -77,19 +92,19 @@ function dumpTables(
   name: string,
 ): Promise<Omit<BackupFacts, 'blobs'> & { blobs: string[] }> {
   const { stopping } = context
-  const write = (file: string, lines: AsyncIterable<string>): Promise<void> =>
-    place.write(inSnapshot(name, file), Readable.from(unlessStopped(lines, stopping)).compose(createGzip()))
+  const compressed = (lines: AsyncIterable<string>): AsyncIterable<Uint8Array> =>
+    Readable.from(unlessStopped(lines, stopping)).compose(createGzip())
   const dumped = context.sql.begin('isolation level repeatable read read only', async (sql) => {
     await sql`set local statement_timeout = 0`
     await sql`set local idle_in_transaction_session_timeout = 0`
     const tables = []
     for (const table of await tablesInOrder(sql)) {
-      await write(`tables/${table}.gz`, rowsOf(sql, table))
+      await place.write(inSnapshot(name, `tables/${table}.gz`), compressed(rowsOf(sql, table)))
       tables.push({ name: table, rows: await countRows(sql, table) })
     }
     const blobs: string[] = []
     for await (const hash of keptBlobs(sql)) blobs.push(hash)
-    await write('blobs.gz', endLines(blobs))
+    await place.write(blobList(name), compressed(endLines(blobs)))
     return {
       format: 1 as const,
       takenAt: new Date(context.now).toISOString(),
@@ -118,17 +133,23 @@ async function* unlessStopped<Item>(
   }
 }
 
+export interface BlobCopying {
+  readonly from: BlobStore
+  readonly to: BlobStore
+  /** Whether `to` has it, so that it need not be copied. */
+  isThere(hash: string): Promise<boolean>
+  readonly stopping?: AbortSignal | undefined
+}
+
 /** Every blob is hashed on its way: a copy that differs is never kept. Returns how many there are. */
 export async function copyBlobs(
   hashes: AsyncIterable<string> | Iterable<string>,
-  from: BlobStore,
-  to: BlobStore,
-  stopping?: AbortSignal,
+  { from, to, isThere, stopping }: BlobCopying,
 ): Promise<number> {
   let count = 0
   for await (const hash of unlessStopped(hashes, stopping)) {
     count++
-    if (!(await to.has(hash))) await copyBlob(hash, from, to)
+    if (!(await isThere(hash))) await copyBlob(hash, from, to)
   }
   return count
 }

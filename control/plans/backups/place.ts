@@ -31,6 +31,8 @@ export interface BackupPlace {
   read(name: string): Promise<Readable | undefined>
   /** Names of complete snapshots, the oldest first. */
   snapshots(): Promise<string[]>
+  /** Names of those without an end, the oldest first: they are being taken, or their process died. */
+  unfinished(): Promise<string[]>
   /** Takes a snapshot away, its end first, so that it is never half of one. */
   remove(snapshot: string): Promise<void>
   /** Removes what processes were writing when they died: drafts that were last written before that time. */
@@ -46,6 +48,13 @@ export function inSnapshot(snapshot: string, file: string): string {
 }
 
 export const snapshotEnd = (snapshot: string): string => inSnapshot(snapshot, END)
+export const blobList = (snapshot: string): string => inSnapshot(snapshot, 'blobs.gz')
+
+export async function hasFile(place: BackupPlace, name: string): Promise<boolean> {
+  const file = await place.read(name)
+  file?.destroy()
+  return file !== undefined
+}
 
 /**
  * `<directory>`, `file:<directory>` or `s3://key:secret@bucket[/prefix]?endpoint=…`. Throws with a message that does not
@@ -76,6 +85,13 @@ function openDirectory(directory: string): BackupPlace {
       () => true,
       () => false,
     )
+  async function named(isComplete: boolean): Promise<string[]> {
+    const names = await readdir(fileOf(SNAPSHOTS)).catch(() => [])
+    const found = await Promise.all(
+      names.map(async (name) => ((await isThere(snapshotEnd(name))) === isComplete ? [name] : [])),
+    )
+    return found.flat().toSorted()
+  }
   return {
     description: directory,
     blobs,
@@ -86,11 +102,8 @@ function openDirectory(directory: string): BackupPlace {
       await rename(`${file}.draft`, file)
     },
     read: async (name) => ((await isThere(name)) ? createReadStream(fileOf(name)) : undefined),
-    async snapshots() {
-      const names = await readdir(fileOf(SNAPSHOTS)).catch(() => [])
-      const complete = await Promise.all(names.map(async (name) => ((await isThere(snapshotEnd(name))) ? [name] : [])))
-      return complete.flat().toSorted()
-    },
+    snapshots: () => named(true),
+    unfinished: () => named(false),
     async remove(snapshot) {
       await rm(fileOf(snapshotEnd(snapshot)), { force: true })
       await rm(path.dirname(fileOf(snapshotEnd(snapshot))), { recursive: true, force: true })
@@ -108,6 +121,11 @@ function openBucket({ settings }: ParsedLocation & { kind: 's3' }, draftsDir: st
     const answer = await s3({ method: 'DELETE', key })
     await answer.body?.cancel()
     if (!answer.ok && answer.status !== 404) throw new Error(`the S3 store answered ${answer.status} to DELETE`)
+  }
+  async function named(isComplete: boolean): Promise<string[]> {
+    const keys = new Set(await listKeys(s3, settings.prefix))
+    const names = new Set([...keys].map((key) => key.split('/')[1] ?? ''))
+    return [...names].filter((name) => keys.has(snapshotEnd(name)) === isComplete).toSorted()
   }
   return {
     description: `s3://${settings.bucket}/${settings.prefix} at ${settings.endpoint}`,
@@ -132,10 +150,8 @@ function openBucket({ settings }: ParsedLocation & { kind: 's3' }, draftsDir: st
       if (!answer.ok || !answer.body) throw new Error(`the S3 store answered ${answer.status} to GET ${name}`)
       return Readable.fromWeb(answer.body as ReadableStream<Uint8Array>)
     },
-    async snapshots() {
-      const ends = (await listKeys(s3, settings.prefix)).filter((key) => key.endsWith(`/${END}`))
-      return ends.map((key) => key.split('/').at(-2) ?? '').toSorted()
-    },
+    snapshots: () => named(true),
+    unfinished: () => named(false),
     async remove(snapshot) {
       await remove(snapshotEnd(snapshot))
       const folder = inSnapshot(snapshot, '')

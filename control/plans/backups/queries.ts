@@ -6,10 +6,24 @@ const BACKUP_LOCK_ID = 7_316_010
 
 /**
  * Left out: which migrations ran is compared, not copied; what waits for Redis is published whole after a restore;
- * uploads that were under way are begun again by their callers; when backups were taken is of this installation; what drops
+ * uploads that were under way, and files that were sent ahead of their publish, are sent again by their callers, since
+ * their bytes are no content of a version; when backups were taken is of this installation; what drops
  * are found by when their names are searched is written anew with them, by a trigger.
  */
-const NOT_COPIED = ['schema_migrations', 'outbox', 'uploads', 'upload_blobs', 'backups', 'site_names']
+const NOT_COPIED = [
+  'schema_migrations',
+  'outbox',
+  'uploads',
+  'upload_blobs',
+  'content_uploads',
+  'backups',
+  'site_names',
+]
+
+/** Backups of earlier releases hold more tables than are brought back. */
+export function isCopied({ name }: { readonly name: string }): boolean {
+  return !NOT_COPIED.includes(name)
+}
 
 /** Rows in one round trip. */
 export const PAGE_ROWS = 500

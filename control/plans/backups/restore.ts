@@ -1,6 +1,7 @@
 /**
- * Brings a backup back into an installation that runs and is empty. Content first, then all tables in one transaction,
- * then the caller publishes the routing table as a new history: whatever fails before the commit leaves the installation empty.
+ * Brings a backup back into an installation that runs and is empty: tables, content and files in one transaction, then
+ * the caller publishes the routing table as a new history. Whatever fails before the commit leaves the database empty, and
+ * the restore can be repeated.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
@@ -20,7 +21,7 @@ import {
   type Snapshot,
 } from './backup.ts'
 import { inSnapshot, type BackupPlace } from './place.ts'
-import { countRows, insertRows, isEmptyInstallation, keptBlobs, PAGE_ROWS, setSequence } from './queries.ts'
+import { countRows, insertRows, isCopied, isEmptyInstallation, keptBlobs, PAGE_ROWS, setSequence } from './queries.ts'
 
 /** A backup that cannot be restored here, and why. */
 export class RestoreRefused extends Error {}
@@ -37,13 +38,15 @@ export async function restoreBackup(
   await transaction(context.sql, async (sql) => {
     await sql`set local statement_timeout = 0`
     await sql`set local idle_in_transaction_session_timeout = 0`
-    for (const { name: table, rows } of facts.tables) await fillTable(sql, place, found.name, table, rows)
+    for (const { name: table, rows } of facts.tables.filter(isCopied))
+      await fillTable(sql, place, found.name, table, rows)
     for (const sequence of facts.sequences) await setSequence(sql, sequence)
-    // What is committed can be served: the content is there first.
-    await copyBlobs(keptBlobs(sql), place.blobs, context.blobs)
+    // What is committed can be served: the content is there first. What was in the store before counts as just written.
+    const isThere = async (hash: string): Promise<boolean> => (await context.blobs.keep(hash)) !== undefined
+    await copyBlobs(keptBlobs(sql), { from: place.blobs, to: context.blobs, isThere })
+    await restoreCa(context, place, found.name)
+    await restorePages(context, place, found.name)
   })
-  await restoreCa(context, place, found.name)
-  await restorePages(context, place, found.name)
   return found
 }
 

@@ -1,11 +1,7 @@
-/** What goes from a place of backups: snapshots that are old, and content that no snapshot needs any more. */
-import { DAY_MS } from '../../../shared/running/clock.ts'
-import { inSnapshot, type BackupPlace } from './place.ts'
+/** What goes from a place of backups: snapshots that are old or have no end, and content that no snapshot needs any more. */
+import { blobList, hasFile, type BackupPlace } from './place.ts'
 import { linesIn } from './restore.ts'
-import { expiredSnapshots } from './rules.ts'
-
-/** A backup that is being taken by hand may have copied this content already, and has no end yet. */
-const GRACE_MS = 2 * DAY_MS
+import { BACKUP_TAKES_MS, expiredSnapshots, sortUnfinished } from './rules.ts'
 
 export interface Pruned {
   readonly snapshots: number
@@ -13,24 +9,29 @@ export interface Pruned {
 }
 
 export async function prunePlace(place: BackupPlace, keepMs: number, nowMs: number): Promise<Pruned> {
-  const expired = expiredSnapshots(await place.snapshots(), keepMs, nowMs)
-  for (const name of expired) await place.remove(name)
-  return { snapshots: expired.length, blobs: expired.length === 0 ? 0 : await pruneBlobs(place, nowMs) }
+  const gone = [
+    ...expiredSnapshots(await place.snapshots(), keepMs, nowMs),
+    ...sortUnfinished(await place.unfinished(), nowMs).abandoned,
+  ]
+  for (const name of gone) await place.remove(name)
+  return { snapshots: gone.length, blobs: gone.length === 0 ? 0 : await pruneBlobs(place, nowMs) }
 }
 
-/** Nothing goes while a snapshot does not say what it needs: one of an earlier release has no list. */
+/**
+ * Removes what no snapshot needs, nor one that is being taken: that one copies only what it does not find. Nothing goes
+ * while one of them does not say what it needs: one of an earlier release has no list, one that has just begun has none yet.
+ */
 async function pruneBlobs(place: BackupPlace, nowMs: number): Promise<number> {
+  // Those under way first: one that ends in between is among the others.
+  const { underWay } = sortUnfinished(await place.unfinished(), nowMs)
   const needed = new Set<string>()
-  for (const name of await place.snapshots()) {
-    const list = inSnapshot(name, 'blobs.gz')
-    const file = await place.read(list)
-    if (file === undefined) return 0
-    file.destroy()
-    for await (const hash of linesIn(place, list)) needed.add(hash)
+  for (const name of [...underWay, ...(await place.snapshots())]) {
+    if (!(await hasFile(place, blobList(name)))) return 0
+    for await (const hash of linesIn(place, blobList(name))) needed.add(hash)
   }
   let removed = 0
   for await (const { hash, modifiedAt } of place.blobs.list()) {
-    if (needed.has(hash) || nowMs - modifiedAt < GRACE_MS) continue
+    if (needed.has(hash) || nowMs - modifiedAt < BACKUP_TAKES_MS) continue
     await place.blobs.remove(hash)
     removed++
   }

@@ -1,5 +1,5 @@
 /** Decisions about backups: no I/O, no clock. */
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../shared/running/clock.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../shared/running/clock.ts'
 
 /** A control that takes a backup says this often that it lives; one that has not for longer than STALE_MS has died. */
 export const SIGN_OF_LIFE_MS = 20_000
@@ -8,6 +8,8 @@ const STALE_MS = 2 * MINUTE_MS
 const MAX_RETRY_MS = HOUR_MS
 /** However old they are, so many snapshots stay: a service that could not take backups for long loses none. */
 const MIN_SNAPSHOTS = 2
+/** A backup that is being taken beside others, by hand for one, is left alone for so long, with the content that it copied. */
+export const BACKUP_TAKES_MS = 2 * DAY_MS
 
 export interface BackupRun {
   readonly started_at: Date
@@ -39,17 +41,31 @@ export function snapshotName(nowMs: number): string {
   return new Date(nowMs).toISOString().replaceAll(':', '-')
 }
 
-/** Those that are older than they are kept for, but never the newest ones, nor what bears another name. */
-export function expiredSnapshots(names: readonly string[], keepMs: number, nowMs: number): string[] {
-  const timed = names.flatMap((name) => {
+/** Snapshots by name, the newest first; what bears another name is not ours. */
+function timed(names: readonly string[]): { name: string; at: number }[] {
+  const ours = names.flatMap((name) => {
     const at = snapshotTime(name)
     return at === undefined ? [] : [{ name, at }]
   })
-  const newestFirst = timed.toSorted((a, b) => b.at - a.at)
-  return newestFirst
+  return ours.toSorted((a, b) => b.at - a.at)
+}
+
+/** Those that are older than they are kept for, but never the newest ones, nor what bears another name. */
+export function expiredSnapshots(names: readonly string[], keepMs: number, nowMs: number): string[] {
+  return timed(names)
     .slice(MIN_SNAPSHOTS)
     .filter(({ at }) => nowMs - at > keepMs)
     .map(({ name }) => name)
+}
+
+/** Tells snapshots without an end that may still get one from those whose process must have died. */
+export function sortUnfinished(names: readonly string[], nowMs: number): { underWay: string[]; abandoned: string[] } {
+  const isAbandoned = ({ at }: { at: number }): boolean => nowMs - at > BACKUP_TAKES_MS
+  const ours = timed(names)
+  return {
+    underWay: ours.filter((each) => !isAbandoned(each)).map(({ name }) => name),
+    abandoned: ours.filter(isAbandoned).map(({ name }) => name),
+  }
 }
 
 /** Making a scratch database and connecting to it takes a drill moments; one without a connection after that is no one's. */

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import {
   expiredSnapshots,
   isBackupDue,
+  sortUnfinished,
   snapshotName,
   snapshotTime,
   type BackupRun,
@@ -50,6 +51,11 @@ test('old snapshots go; the newest two and strangers stay', () => {
   const names = [1, 20, 40, 60].map((days) => snapshotName(NOW_MS - days * DAY_MS))
   expect(expiredSnapshots([...names, 'by-hand'], 30 * DAY_MS, NOW_MS)).toEqual([names[2], names[3]])
   expect(expiredSnapshots(names.slice(2), 30 * DAY_MS, NOW_MS)).toEqual([])
+})
+
+test('a snapshot without an end is abandoned after two days; strangers are no one’s', () => {
+  const [young, old] = [1, 3].map((days) => snapshotName(NOW_MS - days * DAY_MS))
+  expect(sortUnfinished([old!, young!, 'by-hand'], NOW_MS)).toEqual({ underWay: [young], abandoned: [old] })
 })
 
 const config = (env: Record<string, string>) => readControlConfig({ SECRET_KEY: 'k'.repeat(32), ...env })
