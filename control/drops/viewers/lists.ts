@@ -261,11 +261,16 @@ export async function endedAdmissions(sql: Sql, siteId: string, now: Date): Prom
   return (await queries.listEnded(sql, siteId, now)).map(({ subject, until }) => [subject, until.getTime()])
 }
 
-/** A person left an organisation, or all: what they opened as a member ends. Returns the drops whose routes change. */
+/**
+ * A person left an organisation, or all: what they opened as a member ends. Returns the drops whose routes change.
+ * The drops are locked before, as they are where an admission is given: one that is being given is seen here, and one that
+ * comes later waits and is refused. Memberships are locked by no one, and may be deleted before or after.
+ */
 export async function endMemberAdmissions(
   tx: Sql,
   { userId, orgId, now }: { userId: string; orgId?: string | undefined; now: Date },
 ): Promise<string[]> {
+  await queries.lockDropsOfMember(tx, userId, orgId)
   const found = await queries.admissionsOfMember(tx, userId, orgId, now)
   for (const { siteId, subject } of found) await endAdmission(tx, siteId, subject, now)
   return [...new Set(found.map(({ siteId }) => siteId))]

@@ -96,8 +96,13 @@ export async function findViewerFor(sql: Sql, siteId: string, email: string): Pr
   return row?.id
 }
 
-/** The person and the second in which they joined, so that a member who left and came back comes in anew. */
-const memberSubjectOf = (sql: Sql) => sql`m.user_id || '.' || extract(epoch from m.created_at)::bigint`
+/**
+ * The person, the second in which they joined and the password that they have by now, so that a member who left and came
+ * back comes in anew, and so does one who chose another password. The first password goes without saying.
+ */
+const memberSubjectOf = (sql: Sql) => sql`
+  m.user_id || '.' || extract(epoch from m.created_at)::bigint
+    || case when u.password_generation = 0 then '' else '.' || u.password_generation end`
 
 /**
  * A verified member of the organisation that the drop belongs to. Who has left it for its other doors is none here: without
@@ -168,12 +173,12 @@ export async function countUse(sql: Sql, linkId: string): Promise<void> {
 
 /** Whether a viewer, a guest link or a membership is still there. */
 export async function subjectExists(sql: Sql, siteId: string, subject: string): Promise<boolean> {
-  const [userId = '', joined = '0'] = subject.split('.')
+  const [userId = ''] = subject.split('.')
   const rows = await sql`
     select from viewers where site_id = ${siteId} and id = ${subject}
     union all select from guest_links where site_id = ${siteId} and id = ${subject}
-    union all select from sites s join memberships m on m.org_id = s.org_id
-      where s.id = ${siteId} and m.user_id = ${userId} and extract(epoch from m.created_at)::bigint = ${Number(joined)}
+    union all select from sites s join memberships m on m.org_id = s.org_id join users u on u.id = m.user_id
+      where s.id = ${siteId} and m.user_id = ${userId} and ${memberSubjectOf(sql)} = ${subject}
         and not ${hasLapsedOf(sql, 'm.user_id')}`
   return rows.length > 0
 }
@@ -215,6 +220,20 @@ export async function deletePastAdmissions(sql: Sql, now: Date): Promise<void> {
   await sql`delete from admissions where until <= ${now}`
 }
 
+/**
+ * Locks the drops that a member may come in to, of one organisation or of all, against those who give admissions. The
+ * organisations come first and then their drops, as for every publish, each in the order of their ids.
+ */
+export async function lockDropsOfMember(sql: Sql, userId: string, orgId: string | undefined): Promise<void> {
+  const organisations = await sql<{ id: string }[]>`
+    select id from organisations where ${
+      orgId === undefined ? sql`id in (select org_id from memberships where user_id = ${userId})` : sql`id = ${orgId}`
+    } order by id for no key update`
+  await sql`
+    select id from sites where org_id = any(${organisations.map(({ id }) => id)}) and deleted_at is null
+    order by id for no key update`
+}
+
 /** Where a member has come in: in drops of one organisation, or of all. */
 export async function admissionsOfMember(
   sql: Sql,
@@ -232,7 +251,7 @@ export async function admissionsOfMember(
 export async function resumeAdmissionsOfMember(sql: Sql, userId: string, now: Date): Promise<string[]> {
   const rows = await sql<{ siteId: string }[]>`
     update admissions a set ended_at = null
-    from sites s join memberships m on m.org_id = s.org_id
+    from sites s join memberships m on m.org_id = s.org_id join users u on u.id = m.user_id
     where s.id = a.site_id and s.deleted_at is null and m.user_id = ${userId} and a.subject = ${memberSubjectOf(sql)}
       and a.ended_at is not null and a.until > ${now}
     returning a.site_id as "siteId"`

@@ -92,7 +92,7 @@ const setPlan: Command = {
 const endAccess: Command = {
   usage: 'end-access --email <e-mail>',
   summary:
-    'ends every session, token, app and passkey of an account and its password; a mail offers to choose a new one, unless passwords are off',
+    'ends every session, token, app and passkey of an account, what it opened as a member, and its password; a mail offers to choose a new one, unless passwords are off',
   async run(services, args) {
     const { email } = options(args, { email: { type: 'string' } })
     const ended = await services.accounts.endAccess(required('--email', email))

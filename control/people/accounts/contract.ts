@@ -105,8 +105,8 @@ export interface Accounts {
   /** Does this link still work? For the page with the form behind it. */
   isLinkValid(kind: LinkKind, token: string): Promise<boolean>
   /**
-   * Sets the password, ends every session, API token and connected app, signs in: a person who resets may have lost the
-   * account to someone else. Proves the mailbox, hence verifies the e-mail too.
+   * Sets the password, ends every session, API token, connected app and what was opened as a member, signs in: a person
+   * who resets may have lost the account to someone else. Proves the mailbox, hence verifies the e-mail too.
    */
   resetPassword(
     input: { token: string; password: string; code?: string | undefined },
@@ -114,7 +114,10 @@ export interface Accounts {
   ): Promise<SignedIn>
   /** Does the account behind this link have a second factor, which choosing a new password asks for too? */
   asksForCode(kind: LinkKind, token: string): Promise<boolean>
-  /** Ends every other session, and API tokens and connected apps when asked to; the calling session gets a new cookie. */
+  /**
+   * Ends every other session and what was opened as a member, and API tokens and connected apps when asked to; the
+   * calling session gets a new cookie.
+   */
   changePassword(
     actor: Actor,
     input: { currentPassword: string; newPassword: string; endTokensAndApps: boolean },
@@ -140,7 +143,8 @@ export interface Accounts {
   sweep(): Promise<void>
 
   /**
-   * For the operator's command: ends every session, token, app and passkey and the password itself; a link to choose a new
+   * For the operator's command: ends every session, token, app and passkey, what was opened as a member, and the password
+   * itself; a link to choose a new
    * one goes to the mailbox, unless passwords are off. The second factor stays. Undefined when there is no such account.
    */
   endAccess(email: string): Promise<{ userId: string; sessions: number; tokens: number } | undefined>
@@ -167,7 +171,7 @@ export interface AccountHooks {
   ): Promise<number>
   /** Deletes the organisation's drops, domains and subscription. */
   onOrganisationDeleted(tx: RoutingTransaction, orgId: string, now: Date): Promise<void>
-  /** What the person has opened as a member of organisations is closed to them. */
+  /** What the person has opened as a member of organisations is closed to them; who still is one comes in anew. */
   onMemberLeft(tx: RoutingTransaction, userId: string, orgId: string | undefined, now: Date): Promise<void>
   /** What the person said about drops goes with the account. */
   onAccountClosed(tx: RoutingTransaction, userId: string): Promise<void>

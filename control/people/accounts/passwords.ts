@@ -6,8 +6,8 @@ import { hashSecret, randomSecret } from '../../../shared/secrets/secrets.ts'
 import { beginSession, endSessionsOf } from '../access/sessions.ts'
 import { revokeTokensOf } from '../access/tokens.ts'
 import { recordAudit } from '../audit/audit.ts'
-import { transaction, type Sql } from '../../ground/database/sql.ts'
-import { changeRoutes } from '../../ground/routing/changes.ts'
+import { transaction } from '../../ground/database/sql.ts'
+import { changeRoutes, type RoutingTransaction } from '../../ground/routing/changes.ts'
 import { ACCOUNT_PATHS } from '../../ground/mail/links.ts'
 import { findHomeOrganisation } from '../organisations/personal.ts'
 import type { Accounts, Circumstances, SignedIn } from './contract.ts'
@@ -24,7 +24,7 @@ type PasswordsDependencies = Pick<
 type Passwords = Pick<Accounts, 'requestReset' | 'isLinkValid' | 'asksForCode' | 'resetPassword' | 'changePassword'>
 
 export function createPasswords(deps: PasswordsDependencies): Passwords {
-  const { sql, throttle, links, now, log, secrets, factors } = deps
+  const { sql, hooks, throttle, links, now, log, secrets, factors } = deps
 
   async function sendReset(email: string): Promise<void> {
     const user = await findUserByEmail(sql, email)
@@ -53,7 +53,7 @@ export function createPasswords(deps: PasswordsDependencies): Passwords {
       await requirePassword(sql, throttle, actor, currentPassword)
       requireGoodPassword(newPassword, actor.email)
       const password = await hashedAndTagged(secrets, actor.email, newPassword)
-      return transaction(sql, async (tx) => {
+      const { value: signedIn, changes } = await changeRoutes(sql, async (tx) => {
         const user = await lockUser(tx, actor.userId)
         if (!user) throw errors.unauthorized()
         await replacePassword(tx, deps, user, { password, endTokensAndApps })
@@ -74,6 +74,8 @@ export function createPasswords(deps: PasswordsDependencies): Passwords {
           claimed: 0,
         }
       })
+      await hooks.propagate(changes)
+      return signedIn
     },
   }
 }
@@ -129,14 +131,15 @@ async function hashedAndTagged(
   return { hash: await hashPassword(password), tag: passwordTag(secrets, email, password) }
 }
 
-/** Sets the password and ends what was begun with the old one. */
+/** Sets the password and ends what was begun with the old one, at the edges too. */
 async function replacePassword(
-  tx: Sql,
+  tx: RoutingTransaction,
   { hooks, now, enqueueMail, baseUrl }: Pick<PasswordsDependencies, 'hooks' | 'now' | 'enqueueMail' | 'baseUrl'>,
   user: UserRow,
   { password, endTokensAndApps }: { password: HashedPassword; endTokensAndApps: boolean },
 ): Promise<void> {
   await setPasswordHash(tx, user.id, password)
+  await hooks.onMemberLeft(tx, user.id, undefined, now())
   await endSessionsOf(tx, user.id)
   if (endTokensAndApps) {
     await revokeTokensOf(tx, user.id, now())
@@ -173,10 +176,11 @@ export function createAccessEnd({
       if (!known) return undefined
       // No one has it: the mailbox is the way back.
       const nothing = await hashedAndTagged(secrets, email, randomSecret())
-      return transaction(sql, async (tx) => {
+      const { value: ended, changes } = await changeRoutes(sql, async (tx) => {
         const user = await lockUser(tx, known.id)
         if (!user) return undefined
         await setPasswordHash(tx, user.id, nothing)
+        await hooks.onMemberLeft(tx, user.id, undefined, now())
         const sessions = await endSessionsOf(tx, user.id)
         const tokens = await revokeTokensOf(tx, user.id, now())
         await hooks.endConnectedApps(tx, user.id, now())
@@ -193,6 +197,8 @@ export function createAccessEnd({
         })
         return { userId: user.id, sessions, tokens }
       })
+      await hooks.propagate(changes)
+      return ended
     },
   }
 }

@@ -74,13 +74,14 @@ export async function insertUser(sql: Sql, user: NewUser, namesake?: Namesake): 
   return rows.length === 1
 }
 
+/** A generation of its own begins with each password: what was opened as a member before can be told apart. */
 export async function setPasswordHash(
   sql: Sql,
   userId: string,
   password: { readonly hash: string; readonly tag: string },
 ): Promise<void> {
   await sql`
-    update users set password_hash = ${password.hash},
+    update users set password_hash = ${password.hash}, password_generation = password_generation + 1,
       password_tag = case when typed_email is null then null else ${password.tag} end
     where id = ${userId}`
 }
