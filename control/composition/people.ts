@@ -42,8 +42,8 @@ export function composePeople(
 ): People {
   const { sql, clock, log, config, secrets, enqueueMail } = ground
   const { baseUrl } = config
-  const factors = createFactors({ sql, clock, baseUrl, secrets, enqueueMail })
-  const passkeys = createPasskeys({ sql, clock, baseUrl, serviceName: config.look.name, factors })
+  const factors = createFactors({ sql, clock, baseUrl, secrets, enqueueMail, hooks })
+  const passkeys = createPasskeys({ sql, clock, baseUrl, serviceName: config.look.name, factors, hooks })
   const newcomers = createNewcomers({ sql, clock, baseUrl, secrets, enqueueMail, policy: config.signUp })
   const accounts = createAccounts({
     sql,

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { apiFor, fileForm } from '../support/api.ts'
 import { FormBrowser, formFields } from '../support/form-browser.ts'
+import { enrolGenerator } from '../support/second-factor.ts'
 import { sharedStack, type Stack } from '../support/stack.ts'
 
 const PASSWORD = 'correct horse battery'
@@ -239,4 +240,28 @@ test('deleting the account takes its drops along: gone, at once', async () => {
   expect([gone.status, gone.text()]).toEqual([410, expect.stringMatching(/gone/i)])
   expect((await stack.fetch('/api/v1/me', { token })).status).toBe(401)
   expect((await browser.api('/me')).status).toBe(401)
+})
+
+test('a member without the second factor that an organisation asks for leaves it at the dashboard', async () => {
+  const [owner, member] = [await newAccount(), await newAccount()]
+  const call = async (method: string, at: string, body: object) => {
+    const headers = { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' }
+    const answer = await owner.browser.api(at, { method, headers, body: JSON.stringify(body) })
+    expect([at, answer.status < 300]).toEqual([at, true])
+    return answer.json()
+  }
+  const { id } = await call('POST', '/organisations', { name: 'Careful' })
+  await call('POST', `/organisations/${id}/invitations`, { email: member.email })
+  await member.browser.confirm(await linkTo(member.email, '/invitation'))
+  const [code] = await enrolGenerator(owner.browser)
+  await owner.browser.send('/account/prove', { code: code! })
+  await call('PATCH', `/organisations/${id}`, { require_second_factor: true })
+
+  const leave = `/account/organisation/leave?org=${id}`
+  const idsOf = async () => (await member.browser.api('/organisations')).json().map((each: { id: string }) => each.id)
+  expect(await idsOf()).toContain(id)
+  expect((await member.browser.open('/account/organisation')).text()).toContain(leave)
+  expect((await member.browser.open(leave)).text()).toContain('Leave Careful?')
+  expect((await member.browser.send(leave, {}, '/account/organisation/leave')).status).toBe(303)
+  expect(await idsOf()).not.toContain(id)
 })

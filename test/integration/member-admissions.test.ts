@@ -3,12 +3,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { endMemberAdmissions, memberSubject, noteAdmission } from '../../control/drops/viewers/lists.ts'
 import { findVisited } from '../../control/drops/visiting/queries.ts'
 import type { Actor } from '../../control/ground/actor.ts'
+import { codeAt, codeStepAt } from '../../control/people/factors/totp.ts'
 import { admits, openAdmission, type Admission } from '../../shared/contracts/admission.ts'
 import type { VisitAnswer } from '../../shared/contracts/visit-desk.ts'
 import { DAY_MS } from '../../shared/running/clock.ts'
 import { PASSWORD, VISIT } from '../support/accounts.ts'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'
 import { duringTransaction } from '../support/races.ts'
+import { fromBase32 } from '../support/second-factor.ts'
 
 let world: ComposedServices
 const NOW = Date.UTC(2026, 2, 1, 12)
@@ -125,5 +127,81 @@ describe('a membership that ends', () => {
       () => answerTo(drop, 'enter', token),
     )
     expect(answer).toMatchObject({ kind: 'refused' })
+  })
+})
+
+describe('an organisation that asks for a second factor', () => {
+  const addPasskey = ({ userId }: Actor) => world.sql`
+    insert into passkeys (id, user_id, name, public_key, counter, transports, created_at)
+    values (${`key-${userId}`}, ${userId}, 'Key', ${Buffer.from('key')}, 0, '{}', now())`
+  /** The same person at the dashboard, who has just proved that it is them. */
+  const atDashboard = (actor: Actor): Actor => ({
+    ...actor,
+    via: { kind: 'session', sessionId: 'ses_none', needsProof: false },
+  })
+
+  async function enrol(actor: Actor): Promise<void> {
+    const { secret } = await world.services.factors.begin(atDashboard(actor))
+    await world.services.factors.confirm(atDashboard(actor), codeAt(fromBase32(secret), codeStepAt(NOW)))
+  }
+
+  /** Two members who are in: the owner has a factor, and the other has none. */
+  async function shareWithOwner(): Promise<Shared & { of: Record<'owner' | 'member', Admission>; unused: string }> {
+    const drop = await share()
+    await addPasskey(drop.owner)
+    const of = { owner: await enter(drop, drop.owner), member: await enter(drop, drop.member) }
+    return { ...drop, of, unused: await linkOf(drop, drop.member) }
+  }
+
+  const ask = ({ owner }: Shared, isRequired: boolean) =>
+    world.services.organisations.requireSecondFactor(owner, owner.orgId, isRequired)
+
+  test('closes its drops to members without one, and opens them with it, or when it asks no more', async () => {
+    const drop = await shareWithOwner()
+    const { of, member } = drop
+    await ask(drop, true)
+    expect([await isIn(drop, of.owner), await isIn(drop, of.member)]).toEqual([true, false])
+    expect(await answerTo(drop, 'enter', drop.unused)).toMatchObject({ kind: 'refused' })
+    await enrol(member)
+    expect(await isIn(drop, of.member)).toBe(true)
+    await world.services.factors.remove(atDashboard(member))
+    expect(await isIn(drop, of.member)).toBe(false)
+    await ask(drop, false)
+    expect([await isIn(drop, of.owner), await isIn(drop, of.member)]).toEqual([true, true])
+  })
+
+  test('closes them with the last factor that is removed, and not before', async () => {
+    const drop = await shareWithOwner()
+    const { of, member } = drop
+    await ask(drop, true)
+    await enrol(member)
+    await addPasskey(member)
+    await world.services.factors.remove(atDashboard(member))
+    expect(await isIn(drop, of.member)).toBe(true)
+    await world.services.passkeys.remove(atDashboard(member), `key-${member.userId}`)
+    expect(await isIn(drop, of.member)).toBe(false)
+  })
+
+  test('sees that one is removed at the moment in which it begins to ask', async () => {
+    const drop = await shareWithOwner()
+    const { of, member, owner } = drop
+    await enrol(member)
+    await duringTransaction(
+      world.services.sql,
+      (held) => held`update organisations set requires_second_factor = true where id = ${owner.orgId}`,
+      () => world.services.factors.remove(atDashboard(member)),
+    )
+    expect(await isIn(drop, of.member)).toBe(false)
+  })
+
+  test('leaves those out who were removed at the provider, when it asks no more', async () => {
+    const drop = await shareWithOwner()
+    const { of, member } = drop
+    await ask(drop, true)
+    await world.sql`
+      insert into provider_identities (id, issuer, subject, user_id, created_at, checked_at, lapsed_at)
+      values (${`pid-${member.userId}`}, 'https://id.example.com', ${member.userId}, ${member.userId}, now(), now(), now())`
+    await ask(drop, false)
+    expect(await isIn(drop, of.member)).toBe(false)
   })
 })

@@ -146,6 +146,24 @@ describe('coming and going', () => {
     expect(await fixture.actorOf(signedIn)).toMatchObject({ orgId: account.orgId, role: 'owner' })
   })
 
+  test('a member leaves without the second factor that the organisation asks for, and removes no one else', async () => {
+    const { organisations, apiRoute } = fixture
+    const routes = organisationRoutes({ apiRoute, organisations })
+    const owner = await fixture.newAccount()
+    const { id } = await organisations.create(owner, 'Careful')
+    const [member, other] = [await fixture.newAccount(), await fixture.newAccount()]
+    for (const { userId } of [member, other])
+      await fixture.sql`insert into memberships (org_id, user_id, role) values (${id}, ${userId}, 'admin')`
+    const { token } = await fixture.tokens.create(member, { name: 'of the personal organisation' })
+    await fixture.sql`update organisations set requires_second_factor = true where id = ${id}`
+    const remove = async ({ userId }: Actor): Promise<number> => {
+      const request = { headers: { authorization: `Bearer ${token}` }, params: { id, user_id: userId } }
+      return (await callRoute(routes, 'DELETE', '/api/v1/organisations/:id/members/:user_id', request)).status
+    }
+    expect([await remove(other), await remove(member), await remove(member)]).toEqual([404, 204, 404])
+    expect((await organisations.list(member)).map((each) => each.id)).toEqual([member.orgId])
+  })
+
   test('ownership moves whole: one owner before, one after, and the drops are told', async () => {
     const id = await newOrganisation()
     await organisations.transfer(people.owner, id, people.member.userId)

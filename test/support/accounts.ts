@@ -68,8 +68,8 @@ export async function createAccountsFixture(log: Log = silentLog) {
     propagate: async () => void hookCalls.push(['propagate', '']),
   }
   const enqueueMail = createEnqueueMail({ secrets, clock })
-  const factors = createFactors({ sql, clock, baseUrl: BASE_URL, secrets, enqueueMail })
-  const passkeys = createPasskeys({ sql, clock, baseUrl: BASE_URL, serviceName: 'Dropway', factors })
+  const factors = createFactors({ sql, clock, baseUrl: BASE_URL, secrets, enqueueMail, hooks })
+  const passkeys = createPasskeys({ sql, clock, baseUrl: BASE_URL, serviceName: 'Dropway', factors, hooks })
   const accounts = createAccounts({
     sql,
     clock,

@@ -104,10 +104,11 @@ const memberSubjectOf = (sql: Sql) => sql`
   m.user_id || '.' || extract(epoch from m.created_at)::bigint
     || case when u.password_generation = 0 then '' else '.' || u.password_generation end`
 
-/**
- * A verified member of the organisation that the drop belongs to. Who has left it for its other doors is none here: without
- * the second factor that it asks for, or removed at the sign-in provider.
- */
+/** The member `u` of the organisation `o` has the second factor that it asks for, and was not removed at the provider. */
+const isWelcomeIn = (sql: Sql) => sql`
+  (not o.requires_second_factor or ${hasFactorOf(sql, 'u.id')}) and not ${hasLapsedOf(sql, 'u.id')}`
+
+/** A verified member of the organisation that the drop belongs to. Who is closed out at its other doors is none here. */
 export async function findMemberFor(
   sql: Sql,
   siteId: string,
@@ -117,8 +118,7 @@ export async function findMemberFor(
     select ${memberSubjectOf(sql)} as subject
     from sites s join organisations o on o.id = s.org_id join memberships m on m.org_id = s.org_id
     join users u on u.id = m.user_id
-    where s.id = ${siteId} and u.email_verified_at is not null
-      and (not o.requires_second_factor or ${hasFactorOf(sql, 'u.id')}) and not ${hasLapsedOf(sql, 'u.id')}
+    where s.id = ${siteId} and u.email_verified_at is not null and ${isWelcomeIn(sql)}
       and ${'email' in by ? sql`lower(u.email) = ${by.email}` : sql`u.id = ${by.userId}`}`
   return row?.subject
 }
@@ -171,15 +171,15 @@ export async function countUse(sql: Sql, linkId: string): Promise<void> {
   await sql`update guest_links set uses = uses + 1 where id = ${linkId}`
 }
 
-/** Whether a viewer, a guest link or a membership is still there. */
+/** Whether a viewer, a guest link or a membership is still there, and its member welcome. */
 export async function subjectExists(sql: Sql, siteId: string, subject: string): Promise<boolean> {
   const [userId = ''] = subject.split('.')
   const rows = await sql`
     select from viewers where site_id = ${siteId} and id = ${subject}
     union all select from guest_links where site_id = ${siteId} and id = ${subject}
-    union all select from sites s join memberships m on m.org_id = s.org_id join users u on u.id = m.user_id
-      where s.id = ${siteId} and m.user_id = ${userId} and ${memberSubjectOf(sql)} = ${subject}
-        and not ${hasLapsedOf(sql, 'm.user_id')}`
+    union all select from sites s join organisations o on o.id = s.org_id join memberships m on m.org_id = s.org_id
+      join users u on u.id = m.user_id
+      where s.id = ${siteId} and m.user_id = ${userId} and ${memberSubjectOf(sql)} = ${subject} and ${isWelcomeIn(sql)}`
   return rows.length > 0
 }
 
@@ -247,13 +247,14 @@ export async function admissionsOfMember(
       and ${orgId === undefined ? sql`true` : sql`s.org_id = ${orgId}`} order by s.id`
 }
 
-/** Takes back the end of what belongs to a membership that is still there. */
+/** Takes back the end of what belongs to a membership that is still there, wherever its member is welcome. */
 export async function resumeAdmissionsOfMember(sql: Sql, userId: string, now: Date): Promise<string[]> {
   const rows = await sql<{ siteId: string }[]>`
     update admissions a set ended_at = null
-    from sites s join memberships m on m.org_id = s.org_id join users u on u.id = m.user_id
+    from sites s join organisations o on o.id = s.org_id join memberships m on m.org_id = s.org_id
+      join users u on u.id = m.user_id
     where s.id = a.site_id and s.deleted_at is null and m.user_id = ${userId} and a.subject = ${memberSubjectOf(sql)}
-      and a.ended_at is not null and a.until > ${now}
+      and ${isWelcomeIn(sql)} and a.ended_at is not null and a.until > ${now}
     returning a.site_id as "siteId"`
   return rows.map(({ siteId }) => siteId)
 }

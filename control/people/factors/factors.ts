@@ -10,8 +10,10 @@ import { isProved, requireProved, type Actor } from '../../ground/actor.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
 import { createThrottle, type Allowance } from '../../ground/http/limits/throttle.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
+import { changeRoutes } from '../../ground/routing/changes.ts'
 import { recordAudit } from '../audit/audit.ts'
-import { findHomeOrganisation } from '../organisations/personal.ts'
+import type { OrganisationHooks } from '../organisations/dependencies.ts'
+import { endWithoutFactor, findHomeOrganisation } from '../organisations/personal.ts'
 import { deletePasskeysOf } from './passkey-queries.ts'
 import * as queries from './queries.ts'
 import { base32, matchingStep, otpauthUri, SECRET_BYTES } from './totp.ts'
@@ -89,7 +91,11 @@ export interface FactorsDependencies {
   readonly baseUrl: string
   readonly secrets: Pick<Secrets, 'seal' | 'open'>
   readonly enqueueMail: EnqueueMail
+  readonly hooks: FactorHooks
 }
+
+/** What a person has opened as a member follows their factors, where an organisation asks for one. */
+export type FactorHooks = Pick<OrganisationHooks, 'onMemberLeft' | 'onMemberBack' | 'propagate'>
 
 export const RECOVERY_PATH = '/recovery/stop'
 
@@ -152,7 +158,7 @@ export function createFactors(deps: FactorsDependencies): Factors {
 function createEnrolment(
   deps: FactorsDependencies,
 ): Pick<Factors, 'begin' | 'begun' | 'confirm' | 'renewRecoveryCodes' | 'remove'> {
-  const { sql, clock, baseUrl, secrets, enqueueMail } = deps
+  const { sql, clock, baseUrl, secrets, enqueueMail, hooks } = deps
   const now = (): Date => new Date(clock.now())
 
   async function newRecoveryCodes(tx: Sql, userId: string): Promise<string[]> {
@@ -192,8 +198,8 @@ function createEnrolment(
       return shown(openSecret(deps, actor.userId, generator.sealedSecret), actor)
     },
 
-    confirm: (actor, code) =>
-      transaction(sql, async (tx) => {
+    async confirm(actor, code) {
+      const { value: codes, changes } = await changeRoutes(sql, async (tx) => {
         requireSession(actor)
         requireProved(actor)
         const generator = await queries.lockGenerator(tx, actor.userId)
@@ -205,8 +211,12 @@ function createEnrolment(
         await queries.confirmGenerator(tx, actor.userId, step, now())
         await recordAudit(tx, auditOf(actor, 'account.second_factor_added', now()))
         await tell(tx, actor, 'on')
+        await hooks.onMemberBack(tx, actor.userId, now())
         return newRecoveryCodes(tx, actor.userId)
-      }),
+      })
+      await hooks.propagate(changes)
+      return codes
+    },
 
     async renewRecoveryCodes(actor) {
       requireProved(actor)
@@ -219,12 +229,14 @@ function createEnrolment(
 
     async remove(actor) {
       requireProved(actor)
-      await transaction(sql, async (tx) => {
+      const { changes } = await changeRoutes(sql, async (tx) => {
         if (!(await queries.hasFactor(tx, actor.userId))) throw errors.notFound('code generator')
         await queries.deleteFactors(tx, actor.userId)
+        await endWithoutFactor(tx, hooks, actor.userId, now())
         await recordAudit(tx, auditOf(actor, 'account.second_factor_removed', now()))
         await tell(tx, actor, 'off')
       })
+      await hooks.propagate(changes)
     },
   }
 }

@@ -16,10 +16,12 @@ import { MINUTE_MS, type Clock } from '../../../shared/running/clock.ts'
 import { errors } from '../../../shared/contracts/errors.ts'
 import { MAX_NAME_CHARS } from '../../../shared/contracts/limits.ts'
 import { requireProved, type Actor } from '../../ground/actor.ts'
-import { isUniqueViolation, transaction, type Pool } from '../../ground/database/sql.ts'
+import { isUniqueViolation, type Pool } from '../../ground/database/sql.ts'
+import { changeRoutes } from '../../ground/routing/changes.ts'
 import { recordAudit } from '../audit/audit.ts'
+import { endWithoutFactor } from '../organisations/personal.ts'
 import * as queries from './passkey-queries.ts'
-import type { Factors } from './factors.ts'
+import type { FactorHooks, Factors } from './factors.ts'
 import { markProved } from './queries.ts'
 
 /** Time to find the key and to touch it. */
@@ -52,9 +54,10 @@ export interface PasskeysDependencies {
   /** What a device shows beside the key. */
   readonly serviceName: string
   readonly factors: Pick<Factors, 'endRecovery'>
+  readonly hooks: FactorHooks
 }
 
-export function createPasskeys({ sql, clock, baseUrl, serviceName, factors }: PasskeysDependencies): Passkeys {
+export function createPasskeys({ sql, clock, baseUrl, serviceName, factors, hooks }: PasskeysDependencies): Passkeys {
   const rpID = new URL(baseUrl).hostname
   const now = (): Date => new Date(clock.now())
 
@@ -95,7 +98,7 @@ export function createPasskeys({ sql, clock, baseUrl, serviceName, factors }: Pa
       const info = verified?.verified === true ? verified.registrationInfo?.credential : undefined
       if (!info) throw errors.invalidRequest('credential: this answer does not fit what was asked. Try again.')
       const passkey = { id: info.id, name: label, createdAt: now(), lastUsedAt: null }
-      await transaction(sql, async (tx) => {
+      const { changes } = await changeRoutes(sql, async (tx) => {
         if ((await queries.listPasskeys(tx, actor.userId)).length >= MAX_PASSKEYS)
           throw errors.limitReached(`You have ${MAX_PASSKEYS} passkeys. Remove one first.`)
         await queries.insertPasskey(tx, {
@@ -105,6 +108,7 @@ export function createPasskeys({ sql, clock, baseUrl, serviceName, factors }: Pa
           counter: info.counter,
           transports: info.transports ?? [],
         })
+        await hooks.onMemberBack(tx, actor.userId, now())
         await recordAudit(tx, {
           at: passkey.createdAt,
           orgId: actor.orgId,
@@ -118,6 +122,7 @@ export function createPasskeys({ sql, clock, baseUrl, serviceName, factors }: Pa
           ? errors.invalidRequest('credential: it is known already')
           : error
       })
+      await hooks.propagate(changes)
       return passkey
     },
 
@@ -125,9 +130,10 @@ export function createPasskeys({ sql, clock, baseUrl, serviceName, factors }: Pa
 
     async remove(actor, id) {
       requireProved(actor)
-      await transaction(sql, async (tx) => {
+      const { changes } = await changeRoutes(sql, async (tx) => {
         const removed = await queries.deletePasskey(tx, actor.userId, id)
         if (!removed) throw errors.notFound('passkey')
+        await endWithoutFactor(tx, hooks, actor.userId, now())
         await recordAudit(tx, {
           at: now(),
           orgId: actor.orgId,
@@ -137,6 +143,7 @@ export function createPasskeys({ sql, clock, baseUrl, serviceName, factors }: Pa
           detail: { name: removed.name },
         })
       })
+      await hooks.propagate(changes)
     },
 
     async requestOptions() {

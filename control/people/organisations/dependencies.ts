@@ -11,7 +11,10 @@ export interface OrganisationHooks {
   onOwnerChanged(tx: RoutingTransaction, orgId: string, now: Date): Promise<{ bill: Bill | undefined }>
   /** What the person has opened as a member is closed to them: in drops of one organisation, or of all. */
   onMemberLeft(tx: RoutingTransaction, userId: string, orgId: string | undefined, now: Date): Promise<void>
-  /** The provider vouches for the person again: what they had opened as a member of organisations is open again. */
+  /**
+   * The person is welcome again, because the provider vouches for them, they have a second factor, or an organisation asks
+   * for none any more: what they had opened as a member is open again, wherever nothing else keeps them out.
+   */
   onMemberBack(tx: RoutingTransaction, userId: string, now: Date): Promise<void>
   /** After the commit: tells the edges. */
   propagate(changes: RouteChanges): Promise<unknown>

@@ -7,7 +7,7 @@ import type { Bill } from '../../ground/mail/letters/templates.ts'
 import { changeRoutes } from '../../ground/routing/changes.ts'
 import { recordAudit } from '../audit/audit.ts'
 import type { OrganisationsDependencies } from './dependencies.ts'
-import { changeAsMember, lockAsMember, requireMembership } from './membership.ts'
+import { changeAsMember, lockAsMember, lockToLeave, requireMembership } from './membership.ts'
 import {
   deleteMembership,
   findMember,
@@ -30,7 +30,7 @@ import {
 export interface Members {
   listMembers(actor: Actor, orgId: string): Promise<MemberRow[]>
   changeRole(actor: Actor, orgId: string, userId: string, role: GivableRole): Promise<MemberRow>
-  /** Removes a member; oneself: leaves. */
+  /** Removes a member; oneself: leaves, also without the second factor that the organisation asks for. */
   removeMember(actor: Actor, orgId: string, userId: string): Promise<void>
   /** The former owner stays as admin. */
   transfer(actor: Actor, orgId: string, toUserId: string): Promise<void>
@@ -67,8 +67,8 @@ export function createMembers({ sql, clock, baseUrl, enqueueMail, hooks }: Organ
 
     async removeMember(actor, orgId, userId) {
       const { changes } = await changeRoutes(sql, async (tx) => {
-        const own = await lockAsMember(tx, actor, orgId)
         const isLeaving = userId === actor.userId
+        const own = isLeaving ? await lockToLeave(tx, actor, orgId) : await lockAsMember(tx, actor, orgId)
         const member = await otherMember(tx, orgId, userId)
         if (!isLeaving) requirePermission(own.role, 'manage_members')
         if (!isLeaving) requireProved(actor)

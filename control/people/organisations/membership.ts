@@ -40,6 +40,14 @@ export async function lockAsMember(
   return requireMembership(tx, actor, orgId, permission)
 }
 
+/** As `lockAsMember`, for who leaves: the way out is open without the second factor that the organisation asks for. */
+export async function lockToLeave(tx: Sql, actor: Actor, orgId: string): Promise<MembershipRow> {
+  await lockMembers(tx, orgId)
+  const found = await findMembership(tx, orgId, actor.userId)
+  if (!found || !mayReach(actor, orgId)) throw errors.notFound('organisation')
+  return found
+}
+
 export function changeAsMember<Result>(
   sql: Pool,
   actor: Actor,

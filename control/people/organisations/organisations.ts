@@ -23,6 +23,7 @@ import {
   lockPerson,
   markOrganisationDeleted,
   listPublicDrops,
+  listWithoutFactor,
   setName,
   setPolicy,
   setSecondFactorRequired,
@@ -55,7 +56,7 @@ export interface Organisations extends Members, Invitations {
   stillPublic(organisation: Pick<MembershipRow, 'id' | 'visibilityPolicy'>): Promise<PublicDrop[]>
   /** Its drops are gone at once. A personal organisation goes with its account only. */
   remove(actor: Actor, orgId: string): Promise<void>
-  /** Members without a second factor cannot act for it from their next request on, until they have one. */
+  /** Members without a second factor cannot act for it, nor see its drops, from their next request on, until they have one. */
   requireSecondFactor(actor: Actor, orgId: string, isRequired: boolean): Promise<MembershipRow>
   /** Makes it the one that the session acts for. */
   switchTo(actor: Actor, orgId: string): Promise<MembershipRow>
@@ -112,23 +113,7 @@ export function createOrganisations(deps: OrganisationsDependencies): Organisati
 
     stillPublic: async ({ id, visibilityPolicy }) => (visibilityPolicy === 'no_public' ? listPublicDrops(sql, id) : []),
 
-    requireSecondFactor: (actor, orgId, isRequired) =>
-      changeAsMember(sql, actor, orgId, 'manage_admins', async (tx, own) => {
-        requireProved(actor)
-        if (own.personal)
-          throw errors.conflict('personal_organisation', 'A personal organisation has no other members.')
-        if (isRequired) await requireFactor(tx, actor, 'Turn on a second factor for your own account first')
-        await setSecondFactorRequired(tx, orgId, isRequired)
-        await recordAudit(tx, {
-          at: now(),
-          orgId,
-          actor,
-          action: 'organisation.second_factor_required',
-          subject: orgId,
-          detail: { required: isRequired ? 'yes' : 'no' },
-        })
-        return { ...own, requiresSecondFactor: isRequired }
-      }),
+    requireSecondFactor: (...wanted) => requireSecondFactor(deps, ...wanted),
 
     async remove(actor, orgId) {
       const { changes } = await changeRoutes(sql, async (tx) => {
@@ -165,6 +150,31 @@ export function createOrganisations(deps: OrganisationsDependencies): Organisati
       return target
     },
   }
+}
+
+/** What members without one have opened of its drops closes, and opens again with the end of it. */
+async function requireSecondFactor(
+  { sql, clock, hooks }: OrganisationsDependencies,
+  actor: Actor,
+  orgId: string,
+  isRequired: boolean,
+): Promise<MembershipRow> {
+  const { value: changed, changes } = await changeRoutes(sql, async (tx) => {
+    const at = new Date(clock.now())
+    const own = await lockAsMember(tx, actor, orgId, 'manage_admins')
+    requireProved(actor)
+    if (own.personal) throw errors.conflict('personal_organisation', 'A personal organisation has no other members.')
+    if (isRequired) await requireFactor(tx, actor, 'Turn on a second factor for your own account first')
+    await setSecondFactorRequired(tx, orgId, isRequired)
+    for (const userId of await listWithoutFactor(tx, orgId))
+      await (isRequired ? hooks.onMemberLeft(tx, userId, orgId, at) : hooks.onMemberBack(tx, userId, at))
+    const detail = { required: isRequired ? 'yes' : 'no' }
+    const action = 'organisation.second_factor_required'
+    await recordAudit(tx, { at, orgId, actor, action, subject: orgId, detail })
+    return { ...own, requiresSecondFactor: isRequired }
+  })
+  await hooks.propagate(changes)
+  return changed
 }
 
 /** The caller has a second factor; a session also has shown it, where that is a passkey. */

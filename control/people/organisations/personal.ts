@@ -4,6 +4,9 @@ import { newId } from '../../../shared/contracts/ids.ts'
 import { MAX_NAME_CHARS } from '../../../shared/contracts/limits.ts'
 import { hashSecret } from '../../../shared/secrets/secrets.ts'
 import type { Sql } from '../../ground/database/sql.ts'
+import type { RoutingTransaction } from '../../ground/routing/changes.ts'
+import { hasSecondFactor } from '../access/second-factor.ts'
+import type { OrganisationHooks } from './dependencies.ts'
 import {
   deleteInvitationsTo,
   findOpenInvitation,
@@ -12,6 +15,7 @@ import {
   insertOrganisation,
   listMemberships,
   listOwned,
+  lockAsking,
   lockOwned,
   markOrganisationDeleted,
   type OrganisationRow,
@@ -56,6 +60,19 @@ export function closeOrganisation(sql: Sql, orgId: string, now: Date): Promise<v
 
 export function leaveAllOrganisations(sql: Sql, userId: string): Promise<void> {
   return deleteMemberships(sql, userId)
+}
+
+/** A person has a factor less: where it was the last, what they opened in organisations that ask for one closes. */
+export async function endWithoutFactor(
+  tx: RoutingTransaction,
+  hooks: Pick<OrganisationHooks, 'onMemberLeft'>,
+  userId: string,
+  now: Date,
+): Promise<void> {
+  // Locked before the factors are looked at: of two that are removed at once, the second sees that the first is gone.
+  const asking = await lockAsking(tx, userId)
+  if (asking.length === 0 || (await hasSecondFactor(tx, userId))) return
+  for (const orgId of asking) await hooks.onMemberLeft(tx, userId, orgId, now)
 }
 
 /** Was this link mailed to that address, and is it still good? It stays so until the invitation is accepted. */

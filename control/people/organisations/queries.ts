@@ -3,6 +3,7 @@ import { firstPlan, type PlanName } from '../../ground/terms/plans.ts'
 import type { Role } from '../../ground/actor.ts'
 import { VIEWERS_ONLY } from '../../../shared/contracts/admission.ts'
 import { one, type Sql } from '../../ground/database/sql.ts'
+import { hasFactorOf } from '../access/second-factor.ts'
 import type { VisibilityPolicy } from './rules.ts'
 
 export interface OrganisationRow {
@@ -20,6 +21,25 @@ export interface OrganisationRow {
 /** Its members need a second factor from now on, or no longer. */
 export async function setSecondFactorRequired(sql: Sql, orgId: string, isRequired: boolean): Promise<void> {
   await sql`update organisations set requires_second_factor = ${isRequired} where id = ${orgId}`
+}
+
+/** Its members who have no second factor. */
+export async function listWithoutFactor(sql: Sql, orgId: string): Promise<string[]> {
+  const rows = await sql<{ userId: string }[]>`
+    select m.user_id as "userId" from memberships m
+    where m.org_id = ${orgId} and not ${hasFactorOf(sql, 'm.user_id')} order by m.user_id`
+  return rows.map(({ userId }) => userId)
+}
+
+/** Those of a person's organisations that ask for a second factor. All of theirs are locked: none begins to meanwhile. */
+export async function lockAsking(sql: Sql, userId: string): Promise<string[]> {
+  await sql`
+    select id from organisations where id in (select org_id from memberships where user_id = ${userId})
+    order by id for no key update`
+  const rows = await sql<{ id: string }[]>`
+    select o.id from memberships m join organisations o on o.id = m.org_id
+    where m.user_id = ${userId} and o.requires_second_factor and o.deleted_at is null order by o.id`
+  return rows.map(({ id }) => id)
 }
 
 export interface MembershipRow extends OrganisationRow {

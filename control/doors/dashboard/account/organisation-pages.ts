@@ -17,7 +17,14 @@ import type { AccountFormRequest, Handlers } from '../frame/handlers.ts'
 import type { Page } from '../frame/layout.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { accountPage } from './account-view.ts'
-import { organisationBody, removeMemberBody, transferBody, type Member, type Membership } from './organisation-view.ts'
+import {
+  leaveBody,
+  organisationBody,
+  removeMemberBody,
+  transferBody,
+  type Member,
+  type Membership,
+} from './organisation-view.ts'
 
 const HOME = '/account/organisation'
 
@@ -116,10 +123,10 @@ export function organisationRoutes({ organisations, billing, clock }: DashboardS
     ...asking(
       'remove',
       'removed',
-      ({ viewer, actor }, about) =>
-        removeMemberBody(viewer, { ...about, isSelf: about.member.userId === actor.userId }),
+      ({ viewer }, about) => removeMemberBody(viewer, about),
       ({ actor }, userId) => organisations.removeMember(actor, actor.orgId, userId),
     ),
+    ...leaveRoutes(organisations, handlers),
     ...asking(
       'transfer',
       'transferred',
@@ -131,6 +138,21 @@ export function organisationRoutes({ organisations, billing, clock }: DashboardS
       if (form.get('confirm')?.trim() !== (await currentOf(actor)).name)
         throw errors.invalidRequest('confirm: type the name of the organisation exactly to delete it.')
       await organisations.remove(actor, actor.orgId)
+    }),
+  ]
+}
+
+/** Routes of leaving an organisation, whichever the person acts for. */
+function leaveRoutes(organisations: DashboardServices['organisations'], handlers: Handlers): Route[] {
+  const path = `${HOME}/leave`
+  return [
+    handlers.accountPage(path, async ({ viewer, actor, request }) => {
+      const left = (await organisations.list(actor)).find(({ id }) => id === request.query.get('org'))
+      return left ? accountPage('/organisation', leaveBody(viewer, left)) : seeOther(HOME)
+    }),
+    handlers.accountForm(path, { on: path, keeps: ['org'], verified: true }, async ({ actor, form }) => {
+      await organisations.removeMember(actor, form.get('org') ?? '', actor.userId)
+      return seeOther(`${HOME}?done=removed`)
     }),
   ]
 }

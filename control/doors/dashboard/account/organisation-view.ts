@@ -1,7 +1,7 @@
 /** The organisation that owns the drops: switch, members, invitations. */
 import { MAX_NAME_CHARS } from '../../../../shared/contracts/limits.ts'
 import { may } from '../../../ground/actor.ts'
-import { html, type Html } from '../../../../shared/pages/html.ts'
+import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
 import { plans, sellsPlans } from '../../../ground/terms/plans.ts'
 import type { Bill } from '../../../ground/mail/letters/templates.ts'
 import type { Organisations } from '../../../people/organisations/organisations.ts'
@@ -107,7 +107,7 @@ function factorCard(viewer: Viewer, current: Membership): Html {
   const field = form.check({
     name: 'required',
     label: 'Members need a second factor',
-    hint: 'Those who have none cannot act for this organisation until they turn one on; neither can their tokens and apps.',
+    hint: 'Those who have none cannot act for this organisation until they turn one on, nor see its drops as members; neither can their tokens and apps.',
     checked: current.requiresSecondFactor,
   })
   return card(form, 'Second factor', field, 'Save')
@@ -148,14 +148,31 @@ function switcher(viewer: Viewer, { all, current }: OrganisationPage): Html {
         options: all.map((entry) => [entry.id, `${entry.name} (${entry.role})`] as const),
       })}
       <div><button class="button">Switch</button></div>
+      ${leaveLinks(all.filter(({ id, role }) => id !== current.id && role !== 'owner'))}
     </form>
   `
+}
+
+/** Organisations that one does not act for can be left too: one that asks for a second factor is closed without it. */
+function leaveLinks(others: readonly Membership[]): Content {
+  return (
+    others.length > 0 &&
+    html`
+      <div class="cluster">
+        ${others.map(
+          ({ id, name }) =>
+            html`<a class="button small danger" href="/account/organisation/leave?org=${id}">Leave ${name}…</a>`,
+        )}
+      </div>
+    `
+  )
 }
 
 function memberRow(viewer: Viewer, { current, userId, now }: OrganisationPage, member: Member): Html {
   const isSelf = member.userId === userId
   const otherRole = member.role === 'admin' ? 'member' : 'admin'
   const change = formAt(viewer, '/account/organisation/role', { user: member.userId, role: otherRole })
+  const goes = isSelf ? `/leave?org=${current.id}` : `/remove?user=${member.userId}`
   const mayChange =
     !isSelf &&
     member.role !== 'owner' &&
@@ -192,7 +209,7 @@ function memberRow(viewer: Viewer, { current, userId, now }: OrganisationPage, m
             (mayChange || (isSelf && member.role !== 'owner')) &&
             html`
               <a class="button small danger"
-                  href="/account/organisation/remove?user=${member.userId}">${isSelf ? 'Leave…' : 'Remove…'}${spoken(member.email)}</a>
+                  href="${HOME}${goes}">${isSelf ? 'Leave…' : 'Remove…'}${spoken(member.email)}</a>
             `
           }
         </div>
@@ -218,19 +235,31 @@ export function transferBody(viewer: Viewer, { current, ending, member }: Asked 
   })
 }
 
-/** Asks before a member is removed, or leaves. */
-export function removeMemberBody(viewer: Viewer, { current, member, isSelf }: Asked & { isSelf: boolean }): Html {
+/** Asks before a member is removed. */
+export function removeMemberBody(viewer: Viewer, { current, member }: Asked): Html {
   return confirmCard(formAt(viewer, '/account/organisation/remove', { user: member.userId }), {
-    title: isSelf ? `Leave ${current.name}?` : `Remove ${member.email} from ${current.name}?`,
-    what: html`<p>
-      ${isSelf ? 'You lose' : 'They lose'} access to its drops at once; API tokens and connected apps for it stop
-      working. What was published stays. To come back, a new invitation is needed.
-    </p>`,
-    button: isSelf ? 'Leave' : 'Remove',
+    title: `Remove ${member.email} from ${current.name}?`,
+    what: html`<p>They lose ${WHAT_IS_LOST}</p>`,
+    button: 'Remove',
     back: HOME,
-    keep: isSelf ? 'Stay' : 'Keep',
+    keep: 'Keep',
   })
 }
+
+/** Asks before the person leaves an organisation, whichever they act for. */
+export function leaveBody(viewer: Viewer, { id, name }: Membership): Html {
+  return confirmCard(formAt(viewer, '/account/organisation/leave', { org: id }), {
+    title: `Leave ${name}?`,
+    what: html`<p>You lose ${WHAT_IS_LOST}</p>`,
+    button: 'Leave',
+    back: HOME,
+    keep: 'Stay',
+  })
+}
+
+const WHAT_IS_LOST =
+  'access to its drops at once; API tokens and connected apps for it stop working. What was published stays. ' +
+  'To come back, a new invitation is needed.'
 
 interface Asked {
   readonly current: Membership
