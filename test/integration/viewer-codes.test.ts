@@ -29,18 +29,9 @@ const askCode = (email: string): Promise<VisitAnswer> =>
 const tryCode = (email: string, code: string): Promise<VisitAnswer> =>
   fixture.desk.answer({ kind: 'try', ...fixture.about, email, code }, from())
 
-/** Mails are written after the answer. */
-async function settled(): Promise<void> {
-  for (let quiet = 0, last = -1; quiet < 5; quiet++) {
-    await new Promise((resolve) => setTimeout(resolve, 20))
-    if (mailed.length !== last) quiet = 0
-    last = mailed.length
-  }
-}
-
-/** The code of the next mail; under load it may take a while. */
 async function nextCode(before: number): Promise<string> {
-  await expect.poll(() => mailed.length, { timeout: 20_000 }).toBeGreaterThan(before)
+  await fixture.idle()
+  expect(mailed.length).toBeGreaterThan(before)
   return mailed.at(-1)!
 }
 
@@ -74,7 +65,7 @@ test('guesses that count are so few that one is right after a hundred thousand a
   for (let asked = 0; asked < hours * 20; asked++) {
     fixture.advance(3 * MINUTE_MS)
     await askCode(listed)
-    await settled()
+    await fixture.idle()
     const right = mailed.at(-1)!
     const wrong = String((Number(right) + 1) % CODES).padStart(6, '0')
     const before = await triesOf()
@@ -104,7 +95,7 @@ test('guesses that count are so few that one is right after a hundred thousand a
 test('an address that is not listed leaves the same row and gets no mail', async () => {
   const before = mailed.length
   expect(await askCode('stranger@example.com')).toEqual({ kind: 'sent' })
-  await settled()
+  await fixture.idle()
   expect(mailed.length).toBe(before)
   expect(await countCodes()).toBe(2)
   expect(await tryCode('stranger@example.com', '000000')).toEqual({ kind: 'refused', reason: 'code' })
@@ -115,12 +106,12 @@ test('a viewer may ask five times in ten minutes, and gets twelve mails an hour'
   const before = mailed.length
   for (let asked = 0; asked < 5; asked++) {
     expect(await askCode(listed)).toEqual({ kind: 'sent' })
-    await settled()
+    await fixture.idle()
   }
   expect(mailed.length - before).toBe(5)
   for (let asked = 5; asked < 15; asked++) {
     expect(await askCode(listed)).toEqual({ kind: 'sent' })
-    await settled()
+    await fixture.idle()
   }
   expect(mailed.length - before).toBe(12)
 })

@@ -1,4 +1,5 @@
 /** The desk that lets viewers in, on a database of its own: one drop with one viewer, and a clock that the test moves. */
+import { setImmediate as turn } from 'node:timers/promises'
 import { createVisitDesk, type VisitDesk } from '../../control/drops/visiting/visit-desk.ts'
 import type { Actor } from '../../control/ground/actor.ts'
 import { createEnqueueMail } from '../../control/ground/mail/mail.ts'
@@ -22,6 +23,8 @@ export interface VisitDeskFixture {
   now(): number
   /** Who stands behind every token from now on; undefined: no one any more. */
   setMachine(actor: Actor | undefined): void
+  /** Resolves when mails are written, or decided against: the desk begins that with its answer and does not wait for it. */
+  idle(): Promise<void>
   close(): Promise<void>
 }
 
@@ -42,8 +45,18 @@ export async function createVisitDeskFixture(): Promise<VisitDeskFixture> {
   await sql`
     insert into viewers (id, site_id, kind, value, created_at) values ('vw_1', ${siteId}, 'email', ${listed}, now())`
   const enqueue = createEnqueueMail({ secrets, clock })
+  let underWay = 0
+  const counted = new Proxy(sql, {
+    get: (pool, name) =>
+      name !== 'begin'
+        ? Reflect.get(pool, name)
+        : async (work: Parameters<typeof pool.begin>[1]) => {
+            underWay += 1
+            return pool.begin(work as never).finally(() => (underWay -= 1))
+          },
+  })
   const desk = createVisitDesk({
-    sql,
+    sql: counted,
     clock,
     log: silentLog,
     secrets,
@@ -70,6 +83,10 @@ export async function createVisitDeskFixture(): Promise<VisitDeskFixture> {
     advance: (ms) => void (nowMs += ms),
     now: () => nowMs,
     setMachine: (actor) => void (machine = actor),
+    async idle() {
+      do await turn()
+      while (underWay > 0)
+    },
     close: () => database.close(),
   }
 }
