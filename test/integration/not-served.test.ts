@@ -1,7 +1,8 @@
 /** A version that an edge cannot serve is taken back, and its publisher hears so, whichever way they came. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Actor } from '../../control/ground/actor.ts'
 import type { ApiError } from '../../shared/contracts/errors.ts'
+import type { QuickPublishInput } from '../../control/drops/sites/versions/quick-publish.ts'
 import { keys } from '../../shared/redis/keys.ts'
 import { encodeEdgeState } from '../../shared/contracts/live-edges.ts'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'
@@ -30,6 +31,16 @@ async function refuse(...names: string[]): Promise<void> {
   await redis.set(keys.edgeState('edge'), state)
 }
 const accept = () => control.services.redis.del(keys.edgeState('edge'))
+
+/** Runs `work` once the next change is committed, before the edges are asked about it. */
+function meanwhile(work: () => Promise<unknown>): void {
+  const { routing } = control.services
+  const propagate = vi.spyOn(routing, 'propagate').mockImplementationOnce(async (changes) => {
+    propagate.mockRestore()
+    await work()
+    return routing.propagate(changes)
+  })
+}
 
 const publish = (text: string, slug: string) => control.publishPage(actor, text, slug)
 const codeOf = (work: Promise<unknown>) =>
@@ -122,6 +133,79 @@ describe('a preview that people spoke about', () => {
     const promoting = control.services.versions.promote(owner, site.id, version.version_id)
     expect(await codeOf(promoting)).toBe('503 not_served')
     expect(await seen()).toEqual(before)
+    await accept()
+  })
+})
+
+describe('who may see a drop', () => {
+  const sharedDrop = async (slug: string) => {
+    const owner = await control.newActor('business')
+    const send = async (text: string, options: Omit<QuickPublishInput, 'content'> = {}) => {
+      const content = { kind: 'text', format: 'html', content: `<!doctype html><title>${text}</title>` } as const
+      return (await control.services.quickPublish.publish(owner, { content, slug, ...options })).value
+    }
+    /** The columns, the lists and the mails, without the generation. */
+    const seen = async (id: string) => ({
+      columns: await control.sql`select password_hash, access_until from sites where id = ${id}`,
+      viewers: await control.sql`select id, value from viewers where site_id = ${id} order by value`,
+      links: await control.sql`select id from guest_links where site_id = ${id}`,
+      mails: await control.sql`
+        select recipient from mails where starts_with(event_key, ${`viewers:${id}:`}) order by recipient`,
+    })
+    const doorOf = async () => {
+      const { password, viewers, expires_at, version_number } = await control.routeOf(slug)
+      return { password: password?.hash, viewers: viewers !== undefined, expires_at, version_number }
+    }
+    const generationOf = async (id: string) =>
+      (
+        await control.sql<{ password_generation: number }[]>`
+        select password_generation from sites where id = ${id}`
+      )[0]!.password_generation
+    return { owner, send, seen, doorOf, generationOf }
+  }
+  const ada = [{ email: 'ada@example.com' }]
+  const past = '2020-01-01T00:00:00.000Z'
+
+  test.each<[string, Partial<QuickPublishInput>, Partial<QuickPublishInput>]>([
+    ['viewers, then everyone', { access: { viewers: ada } }, { access: { access_mode: 'public' } }],
+    ['viewers, then a password', { access: { viewers: ada } }, { password: 'open sesame' }],
+    ['a password, then everyone', { password: 'open sesame' }, { access: { access_mode: 'public' } }],
+    ['a password, then another', { password: 'open sesame' }, { password: 'another word' }],
+    ['until a time, then for ever', { access: { access_until: past } }, { access: { access_until: null } }],
+    [
+      'some viewers, then more and a guest link',
+      { access: { viewers: ada } },
+      { access: { viewers: [{ email: 'bea@example.com' }, { domain: 'example.org' }], guest_link: true } },
+    ],
+    ['everyone, then viewers', {}, { access: { viewers: ada } }],
+  ])('is as it was when a publish is taken back that says otherwise: %s', async (said, first, second) => {
+    const slug = `shared-${said.replaceAll(/[^a-z]+/g, '-')}`
+    const { send, seen, doorOf, generationOf } = await sharedDrop(slug)
+    const { site } = await send('one', first)
+    const [before, door, generation] = [await seen(site.id), await doorOf(), await generationOf(site.id)]
+    await refuse(`route ${slug}.localhost`)
+    expect(await codeOf(send('two', second))).toBe('503 not_served')
+    expect(await seen(site.id)).toEqual(before)
+    expect(await doorOf()).toEqual(door)
+    // Whoever came in between has a generation that is over.
+    const isAnotherDoor = second.password !== undefined || second.access?.access_mode !== undefined
+    if (isAnotherDoor) expect(await generationOf(site.id)).toBe(generation + 2)
+    await accept()
+    await send('three', second)
+    expect(await seen(site.id)).not.toEqual(before)
+  })
+
+  test('stays as another has changed it since the publish that is taken back', async () => {
+    const { owner, send, seen, doorOf } = await sharedDrop('changed-since')
+    const { site } = await send('one', { access: { viewers: ada } })
+    await refuse('route changed-since.localhost')
+    meanwhile(() => control.services.sites.patch(owner, site.id, { password: 'a third word', access_until: past }))
+    const second = send('two', { access: { access_mode: 'public', access_until: null } })
+    expect(await codeOf(second)).toBe('503 not_served')
+    expect(await doorOf()).toMatchObject({ viewers: false, version_number: 1 })
+    const { columns } = await seen(site.id)
+    expect(columns).toMatchObject([{ access_until: new Date(past) }])
+    expect(columns[0]!['password_hash']).toMatch(/argon2/)
     await accept()
   })
 })

@@ -66,13 +66,19 @@ export interface WantedViewers {
   readonly invite: boolean
 }
 
-/** Adds those who are not on the list yet, whole or not at all; returns all that were named. */
+/** All that were named, and the ids of those who were not on the list before. */
+export interface AddedViewers {
+  readonly named: ViewerRow[]
+  readonly added: readonly string[]
+}
+
+/** Adds those who are not on the list yet, whole or not at all. */
 export async function addViewers(
   tx: Sql,
   drop: ListedDrop,
   { named, role, invite }: WantedViewers,
   sharing: Sharing,
-): Promise<ViewerRow[]> {
+): Promise<AddedViewers> {
   const wanted = [...new Map(named.map((viewer) => [`${viewer.kind} ${viewer.value}`, viewer])).values()]
   const present = await queries.listNamed(tx, drop.id, wanted)
   const added = wanted
@@ -93,7 +99,7 @@ export async function addViewers(
   if (added.length > 0)
     await queries.insertViewers(tx, drop.id, added, { role: role ?? 'view', now, invitedAt: invite ? now : null })
   if (invite) for (const viewer of added) await invitePerson(tx, drop, { ...viewer, role: role ?? 'view' }, sharing)
-  return queries.listNamed(tx, drop.id, wanted)
+  return { named: await queries.listNamed(tx, drop.id, wanted), added: added.map(({ id }) => id) }
 }
 
 /** A domain has no mail box. */
@@ -221,6 +227,24 @@ export async function addGuestLink(
 export async function removeGuestLink(tx: Sql, drop: ListedDrop, linkId: string, now: Date): Promise<void> {
   if (!(await queries.deleteGuestLink(tx, drop.id, linkId))) throw errors.notFound('guest link')
   await endAdmission(tx, drop.id, linkId, now)
+}
+
+/** Entries of the lists, by id. */
+export interface SharedEntries {
+  readonly viewers: readonly string[]
+  readonly guestLinks: readonly string[]
+}
+
+/** removeShared takes entries off the lists, with what was opened by them. One that is gone already is passed over. */
+export async function removeShared(
+  tx: Sql,
+  drop: ListedDrop,
+  { viewers, guestLinks }: SharedEntries,
+  now: Date,
+): Promise<void> {
+  for (const id of viewers) if (await queries.findViewer(tx, drop.id, id)) await removeViewer(tx, drop, id, now)
+  for (const id of guestLinks)
+    if (await queries.findGuestLink(tx, drop.id, { id })) await removeGuestLink(tx, drop, id, now)
 }
 
 export type WriteGeneration = (

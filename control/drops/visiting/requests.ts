@@ -46,9 +46,9 @@ export function createAccessRequests(deps: AccessRequestsDependencies): AccessRe
         if (!site || !isFirst || visited?.owner_email == null || visited.owner_id === null) throw errors.invalidLink()
         const at = new Date(clock.now())
         const owner = { userId: visited.owner_id, email: visited.owner_email, ip }
-        const named = [{ kind: 'email', value: request.email }] as const
-        const added = await addViewers(tx, site, { named, invite: true }, sharingBy(owner, site, at, deps))
-        const detail = { ids: added.map(({ id }) => id) }
+        const wanted = { named: [{ kind: 'email', value: request.email }], invite: true } as const
+        const { named } = await addViewers(tx, site, wanted, sharingBy(owner, site, at, deps))
+        const detail = { ids: named.map(({ id }) => id) }
         const entry = { at, orgId: request.org_id, actor: owner, action: 'viewer.added', subject: site.id } as const
         await recordAudit(tx, { ...entry, detail })
         await refreshRoutes(tx, site.id)

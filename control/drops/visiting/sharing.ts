@@ -90,8 +90,8 @@ export function createViewerSharing(deps: SharingDependencies): ViewerSharing {
 
     add: (actor, siteId, wanted) =>
       change(actor, siteId, 'viewer.added', async (tx, site, sharing) => {
-        const rows = await addViewers(tx, site, wanted, sharing)
-        return { value: rows.map(showViewer), ids: rows.map(({ id }) => id) }
+        const { named } = await addViewers(tx, site, wanted, sharing)
+        return { value: named.map(showViewer), ids: named.map(({ id }) => id) }
       }),
 
     remove: (actor, siteId, viewerId) =>

@@ -1,4 +1,5 @@
 /** Who may see a drop, changed in the transaction of a publish or of a change of settings. */
+import { VIEWERS_ONLY } from '../../../../shared/contracts/admission.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { siteHost } from '../../../../shared/http/hosts.ts'
 import { addressOf } from '../../../../shared/settings/settings.ts'
@@ -8,9 +9,16 @@ import type { Sql } from '../../../ground/database/sql.ts'
 import type { EnqueueMail } from '../../../ground/mail/mail.ts'
 import { accessModeOf, requireAllowed, type WantedAccess } from '../../viewers/access.ts'
 import { reviewUrlOf } from '../../threads/threads.ts'
-import { addGuestLink, addViewers, setViewersOnly, type Sharing } from '../../viewers/lists.ts'
+import {
+  addGuestLink,
+  addViewers,
+  removeShared,
+  setViewersOnly,
+  type SharedEntries,
+  type Sharing,
+} from '../../viewers/lists.ts'
 import { showGuestLink, type ApiGuestLink } from '../../viewers/schemas.ts'
-import { updateSite } from '../queries.ts'
+import { findSite, updateSite, type SiteChanges } from '../queries.ts'
 import type { SiteFacts } from '../rules.ts'
 
 export interface SharingTools {
@@ -61,6 +69,13 @@ export interface WrittenAccess {
   /** Names of what is different now, for the audit log. */
   readonly fields: readonly string[]
   readonly guestLink: ApiGuestLink | undefined
+  readonly written: GivenAccess
+}
+
+/** What a change has written about who may see a drop; what is undefined was left as it was. */
+export interface GivenAccess {
+  readonly columns: Pick<SiteChanges, 'password_hash' | 'access_until'>
+  readonly added: SharedEntries
 }
 
 /** The site is locked; its routes and the audit entry are left to the caller. A password is written before. */
@@ -74,19 +89,52 @@ export async function writeAccess(
   const { now } = sharing
   const { mode, viewers = [], guestLink, invite, until } = change.wanted
   const fields: string[] = []
+  const columns: SiteChanges = {}
   if (mode === 'public' || mode === 'viewers') {
     const isChanged = await setViewersOnly(tx, site, mode === 'viewers', { now, write: updateSite })
-    if (isChanged) fields.push('access_mode')
+    if (isChanged) {
+      fields.push('access_mode')
+      columns.password_hash = mode === 'viewers' ? VIEWERS_ONLY : null
+    }
   }
   if (until !== undefined) {
     await updateSite(tx, site.id, { access_until: until }, now)
     fields.push('access_until')
+    columns.access_until = until
   }
-  if (viewers.length > 0) {
-    await addViewers(tx, site, { named: viewers, invite: invite ?? true }, sharing)
-    fields.push('viewers')
-  }
+  const named = { named: viewers, invite: invite ?? true }
+  const added = viewers.length > 0 ? (await addViewers(tx, site, named, sharing)).added : []
+  if (viewers.length > 0) fields.push('viewers')
   const link = guestLink === true ? showGuestLink(await addGuestLink(tx, site, {}, sharing)) : undefined
   if (link) fields.push('guest_links')
-  return { fields, guestLink: link }
+  return { fields, guestLink: link, written: { columns, added: { viewers: added, guestLinks: link ? [link.id] : [] } } }
+}
+
+/**
+ * takeBackAccess undoes what a publish wrote that is taken back; resolves to the names of what is different now. What
+ * was changed once more since then stays. Whoever was let in meanwhile is out, by a new generation, and invitations that
+ * were not sent yet are not sent. The site is locked; its routes and the audit entry are left to the caller.
+ */
+export async function takeBackAccess(
+  tx: Sql,
+  before: SiteFacts,
+  { columns, added }: GivenAccess,
+  now: Date,
+): Promise<string[]> {
+  const site = await findSite(tx, before.id)
+  if (!site) return []
+  const fields: string[] = []
+  if (columns.password_hash !== undefined && site.password_hash === columns.password_hash) {
+    const password_generation = site.password_generation + 1
+    await updateSite(tx, site.id, { password_hash: before.password_hash, password_generation }, now)
+    fields.push('access_mode')
+  }
+  if (columns.access_until !== undefined && site.access_until?.getTime() === columns.access_until?.getTime()) {
+    await updateSite(tx, site.id, { access_until: before.access_until }, now)
+    fields.push('access_until')
+  }
+  await removeShared(tx, site, added, now)
+  if (added.viewers.length > 0) fields.push('viewers')
+  if (added.guestLinks.length > 0) fields.push('guest_links')
+  return fields
 }

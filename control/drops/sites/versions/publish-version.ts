@@ -22,7 +22,7 @@ import {
   type PlacingVersion,
 } from '../../threads/threads.ts'
 import { accessModeOf, wantedAccess, type WantedAccess } from '../../viewers/access.ts'
-import { requireAccess, sharingBy, writeAccess } from '../settings/sharing-changes.ts'
+import { requireAccess, sharingBy, takeBackAccess, writeAccess, type GivenAccess } from '../settings/sharing-changes.ts'
 import { preparePassword, writePassword, type WantedPassword } from '../settings/protection.ts'
 import type { Cards } from '../settings/cards.ts'
 import type { SiteKeptFiles } from '../kept/kept-files.ts'
@@ -121,10 +121,11 @@ export function createPublishVersions(deps: PublishVersionsDependencies): Publis
       requirePublishable(site, clock.now())
       await alongside?.work(tx)
       requireMaySay(actor, site, options)
-      if (password !== undefined) await protect(tx, actor, site, password, new Date(clock.now()))
+      const protection = await protect(tx, actor, site, password, new Date(clock.now()))
       const change = { wanted: accessFor(site, options, clock.now()), hasPassword: password !== undefined }
       const sharing = sharingBy(actor, site, new Date(clock.now()), deps)
-      const { fields, guestLink } = await writeAccess(tx, site, change, sharing)
+      const { fields, guestLink, written } = await writeAccess(tx, site, change, sharing)
+      const given = { ...written, columns: { ...written.columns, ...protection } }
       if (fields.length > 0) await recordChange(tx, actor, site, fields, sharing.now)
       const { by, source } = originOf(actor)
       const committed = await commit(tx, site, prepared, by, { ...options, source })
@@ -150,13 +151,15 @@ export function createPublishVersions(deps: PublishVersionsDependencies): Publis
         version: { id: version.version_id, number: version.version_number },
         now: new Date(clock.now()),
       })
-      return { siteId: site.id, card: site.card, version, created, before: committed.before, resolved }
+      return { siteId: site.id, card: site.card, version, created, before: committed.before, resolved, given }
     })
-    const { siteId, card, version, created, resolved } = published
+    const { siteId, card, version, created, resolved, given } = published
     const value = { siteId, version, created }
     const replaced = { siteId, versionId: version.version_id, before: published.before }
     const done = await propagate({ value, changes }, replaced, async (tx) => {
-      await queries.dropVersion(tx, version.version_id, new Date(clock.now()))
+      const now = new Date(clock.now())
+      await queries.dropVersion(tx, version.version_id, now)
+      await undoAccess(tx, actor, published.before.site, given, now)
       await reopenThreads(tx, siteId, resolved)
       await alongside?.undo(tx)
     })
@@ -211,7 +214,7 @@ async function promoteVersion(
     const now = new Date(clock.now())
     const live = (await queries.retainedVersions(tx, siteId)).find(({ id }) => id === site.live_version_id)
     const change = { wanted: accessFor(site, {}, clock.now()), hasPassword: false }
-    const { fields } = await writeAccess(tx, site, change, sharingBy(actor, site, now, deps))
+    const { fields, written } = await writeAccess(tx, site, change, sharingBy(actor, site, now, deps))
     if (fields.length > 0) await recordChange(tx, actor, site, fields, now)
     await queries.updateSite(tx, siteId, { live_version_id: kept.id, title: kept.title, published_at: now }, now)
     await queries.recordPublish(tx, {
@@ -240,10 +243,11 @@ async function promoteVersion(
     })
     await tellWebhooks(tx, { type: 'drop.promoted', siteId, versionId: kept.id, at: now })
     const before = { site, dropped: [], previews: [] }
-    return { version: shown, before, wasPreview, joined }
+    return { version: shown, before, wasPreview, joined, written }
   })
-  const { version: value, before, wasPreview, joined } = promoted
+  const { version: value, before, wasPreview, joined, written } = promoted
   const done = await propagate({ value, changes }, { siteId, versionId, before }, async (tx) => {
+    await undoAccess(tx, actor, before.site, written, new Date(clock.now()))
     if (wasPreview) await queries.markPreview(tx, versionId)
     for (const { name, threads } of joined) await partPreview(tx, name, threads)
   })
@@ -361,8 +365,22 @@ function accessFor(
   return isFirst && isSilent && site.visibility_policy === 'no_public' ? { ...access, mode: 'viewers' } : access
 }
 
-async function protect(tx: Sql, actor: Actor, site: SiteFacts, password: WantedPassword, now: Date): Promise<void> {
-  if (await writePassword(tx, site, password, now)) await recordChange(tx, actor, site, ['password'], now)
+async function undoAccess(tx: Sql, actor: Actor, before: SiteFacts, given: GivenAccess, now: Date): Promise<void> {
+  const fields = await takeBackAccess(tx, before, given, now)
+  if (fields.length > 0) await recordChange(tx, actor, before, fields, now)
+}
+
+/** Resolves to what was written: nothing where the password is the one that it was. */
+async function protect(
+  tx: Sql,
+  actor: Actor,
+  site: SiteFacts,
+  password: WantedPassword | undefined,
+  now: Date,
+): Promise<{ password_hash?: string }> {
+  if (password === undefined || !(await writePassword(tx, site, password, now))) return {}
+  await recordChange(tx, actor, site, ['password'], now)
+  return { password_hash: password.hash }
 }
 
 async function rename(tx: Sql, actor: Actor, site: SiteFacts, name: string, now: Date): Promise<void> {
