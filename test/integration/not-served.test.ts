@@ -76,6 +76,25 @@ test('the version that retention dropped for it is retained again', async () => 
   await accept()
 })
 
+test('so is the one that went when a preview was promoted', async () => {
+  const owner = await control.newActor('free')
+  const send = async (text: string, preview?: string) => {
+    const content = { kind: 'text', format: 'html', content: `<!doctype html><title>${text}</title>` } as const
+    return (await control.services.quickPublish.publish(owner, { content, slug: 'full-before', preview })).value
+  }
+  const { site } = await send('one')
+  await send('two')
+  await send('three')
+  const { version } = await send('four', 'next')
+  await refuse('route full-before.localhost')
+  const promoting = control.services.versions.promote(owner, site.id, version.version_id)
+  expect(await codeOf(promoting)).toBe('503 not_served')
+  expect((await control.services.versions.list(owner, site.id)).map(({ version_number }) => version_number)).toEqual([
+    3, 2, 1,
+  ])
+  await accept()
+})
+
 test('a promotion is taken back too, and a first publish leaves the drop reserved', async () => {
   const { site, version } = await publish('one', 'promoted')
   await publish('two', 'promoted')
@@ -133,6 +152,30 @@ describe('a preview that people spoke about', () => {
     const promoting = control.services.versions.promote(owner, site.id, version.version_id)
     expect(await codeOf(promoting)).toBe('503 not_served')
     expect(await seen()).toEqual(before)
+    await accept()
+  })
+
+  test('is gone when its promotion is taken back and its name was removed meanwhile', async () => {
+    const { owner, site, version, seen } = await aboutPreview('unnamed-since')
+    await refuse('route unnamed-since.localhost')
+    meanwhile(() => control.services.previews.remove(owner, site.id, 'next'))
+    const promoting = control.services.versions.promote(owner, site.id, version.version_id)
+    expect(await codeOf(promoting)).toBe('503 not_served')
+    const versions = [{ number: 1, is_preview: false }]
+    expect(await seen()).toEqual({ versions, names: [], threads: [{ preview: null }] })
+    await accept()
+  })
+
+  test('shows what was published to it since the publish that purged it and is taken back', async () => {
+    const { send, seen } = await aboutPreview('named-since')
+    await refuse('route named-since.localhost')
+    meanwhile(() => send('four', { preview: 'next' }))
+    expect(await codeOf(send('three', { purge: 'all' }))).toBe('503 not_served')
+    const versions = [
+      { number: 1, is_preview: false },
+      { number: 4, is_preview: true },
+    ]
+    expect(await seen()).toEqual({ versions, names: ['next'], threads: [{ preview: 'next' }] })
     await accept()
   })
 })

@@ -43,8 +43,9 @@ test.each([1, 2, 3, 4, 5, 6])('publishes, refinements and retention in a random 
     const blobs = ALL.filter(() => random.chance(0.5))
     const number = versions.length + 1
     await transaction(sql, async (tx) => {
-      await insertVersion(tx, versionRow(siteId, number, now), { warnings: [] }, blobs)
-      await dropOldestVersion(tx, siteId, KEPT, new Date(now))
+      const row = versionRow(siteId, number, now)
+      await insertVersion(tx, row, { warnings: [] }, blobs)
+      await dropOldestVersion(tx, siteId, { keep: KEPT, live: row.id }, new Date(now))
       await updateSite(tx, siteId, { next_version_number: number + 1 }, new Date(now))
     })
     versions.push({ number, blobs: new Set(blobs) })

@@ -294,6 +294,8 @@ export async function insertVersion(
   version: Omit<VersionRow, 'report' | 'created_by_email' | 'is_preview'> & {
     created_by: string | null
     is_preview?: boolean
+    /** Paths that were not published because of their content. */
+    withheld?: string[]
     compressed_at: Date | null
     refined_at: Date | null
   },
@@ -317,21 +319,29 @@ export interface DroppedVersion {
   readonly byte_size: number
 }
 
+/** Those among which the plan's number of versions is kept. A preview joins them when it goes live. */
+const isKept = (sql: Sql, siteId: string) => sql`site_id = ${siteId} and dropped_at is null and not is_preview`
+
+/** The oldest that may go: what the name of a preview shows stays as long as the name does. */
+const oldestKept = (sql: Sql, siteId: string, live: string | null) => sql`
+  select id from versions v where ${isKept(sql, siteId)} and id is distinct from ${live}
+    and not exists (select from previews p where p.site_id = v.site_id and p.version_id = v.id)
+  order by number limit 1`
+
 /**
- * A new version has arrived: the oldest goes if there are more than `keep` now. One at most, so that what a larger plan
- * kept is not lost at the first upload after it. Returns the bytes that went with it.
+ * A version has gone live, `live`, that was not there before or was a preview: the oldest goes if there are more than
+ * `keep` now. One at most, so that what a larger plan kept is not lost at the first upload after it. Returns the bytes
+ * that went with it.
  */
 export async function dropOldestVersion(
   sql: Sql,
   siteId: string,
-  keep: number,
+  { keep, live }: { keep: number; live: string },
   now: Date,
 ): Promise<DroppedVersion | undefined> {
   const [row] = await sql<DroppedVersion[]>`
-    update versions set dropped_at = ${now} where id = (
-      select id from versions where site_id = ${siteId} and dropped_at is null and not is_preview
-        and (select count(*) from versions where site_id = ${siteId} and dropped_at is null and not is_preview) > ${keep}
-      order by number limit 1)
+    update versions set dropped_at = ${now} where id = (${oldestKept(sql, siteId, live)})
+      and (select count(*) from versions where ${isKept(sql, siteId)}) > ${keep}
     returning id, byte_size`
   return row
 }
@@ -351,6 +361,12 @@ export async function dropOlderVersions(
 /** What is known of a publish only once it is in place. */
 export async function setReport(sql: Sql, versionId: string, report: PublishReport): Promise<void> {
   await sql`update versions set report = ${sql.json(report)} where id = ${versionId}`
+}
+
+/** Paths that a version withheld because of their content; null of one that was made before they were remembered. */
+export async function withheldOf(sql: Sql, versionId: string): Promise<string[] | null> {
+  const [row] = await sql<{ withheld: string[] | null }[]>`select withheld from versions where id = ${versionId}`
+  return row?.withheld ?? null
 }
 
 /** It was live: from here on it counts like any other. Resolves to whether it was a preview until now. */
@@ -395,9 +411,8 @@ export async function bytesGoing(
 /** 0 while the next publish keeps all of them. */
 async function oldestBytes(sql: Sql, siteId: string, keep: number): Promise<number> {
   const [row] = await sql<{ byte_size: number }[]>`
-    select byte_size from versions where site_id = ${siteId} and dropped_at is null and not is_preview
-      and (select count(*) from versions where site_id = ${siteId} and dropped_at is null and not is_preview) >= ${keep}
-    order by number limit 1`
+    select byte_size from versions where id = (${oldestKept(sql, siteId, null)})
+      and (select count(*) from versions where ${isKept(sql, siteId)}) >= ${keep}`
   return row?.byte_size ?? 0
 }
 

@@ -11,6 +11,7 @@
 import { secretIn } from '../../../../shared/content/secret-files.ts'
 import { compileHeaders } from '../../../../shared/content/header-sets.ts'
 import { isPage, type KeptFiles, type Manifest, type ManifestFile } from '../../../../shared/contracts/manifest.ts'
+import { storable } from '../html/text.ts'
 import { toNfc } from '../../../../shared/values/nfc.ts'
 
 /**
@@ -40,6 +41,21 @@ export interface KeepTerms {
   isRetained(versionNumber: number): boolean
   /** Paths that this publish was not allowed to bring: secrets, which a former version may have had. */
   readonly withheld?: readonly string[]
+}
+
+/** One version remembers as many paths that it withheld. One that withheld more keeps nothing when it is promoted. */
+export const MAX_WITHHELD_REMEMBERED = 1000
+
+/**
+ * withheldToRemember is what a version has to remember of the paths that it withheld: those that are no secrets by their
+ * name, which is never kept, but were by their content. One more than the bound says that there were others.
+ */
+export function withheldToRemember(withheld: readonly string[]): string[] {
+  const isNamed = (path: string): boolean => secretIn({ path, size: Infinity, key: 'none' }) !== undefined
+  return withheld
+    .filter((path) => !isNamed(path))
+    .slice(0, MAX_WITHHELD_REMEMBERED + 1)
+    .map(storable)
 }
 
 /** The version that is replaced; `manifest` is its own, without what it kept. */

@@ -11,8 +11,17 @@ import * as queries from './queries.ts'
 /** A preview lives this long after its last publish. */
 const PREVIEW_LIFETIME_MS = 30 * DAY_MS
 
-/** nameVersion gives a name to a version, in the transaction of its publish. What the name showed before goes. */
-export async function nameVersion(tx: Sql, site: SiteFacts, name: string, versionId: string, now: Date): Promise<void> {
+/**
+ * nameVersion gives a name to a version, in the transaction of its publish. What the name showed before goes; resolves to
+ * it, or to undefined where there was none or it stays.
+ */
+export async function nameVersion(
+  tx: Sql,
+  site: SiteFacts,
+  name: string,
+  versionId: string,
+  now: Date,
+): Promise<DroppedVersion | undefined> {
   const others = (await queries.listPreviews(tx, site.id)).filter((preview) => preview.name !== name)
   const cap = plans[site.plan].namedPreviews
   if (others.length >= cap)
@@ -22,7 +31,7 @@ export async function nameVersion(tx: Sql, site: SiteFacts, name: string, versio
   const before = await queries.findPreview(tx, site.id, name)
   const expires_at = new Date(now.getTime() + PREVIEW_LIFETIME_MS)
   await queries.setPreview(tx, { site_id: site.id, name, version_id: versionId, published_at: now, expires_at })
-  if (before) await queries.dropUnnamed(tx, before.version_id, now)
+  return before && queries.dropUnnamed(tx, before.version_id, now)
 }
 
 /** What went with the name of a preview. */
@@ -41,9 +50,15 @@ export async function unnameVersion(tx: Sql, preview: queries.PreviewRow, now: D
   return { preview, dropped, threads: await joinPreview(tx, preview.site_id, preview.name) }
 }
 
-/** nameAgain takes that back, once the caller has retained the version again. */
-export async function nameAgain(tx: Sql, { preview, threads }: Unnamed): Promise<void> {
-  const { site_id, name, version_id, published_at, expires_at } = preview
-  await queries.setPreview(tx, { site_id, name, version_id, published_at, expires_at })
-  await partPreview(tx, name, threads)
+/**
+ * nameAgain takes that back, once the caller has retained the versions again. A name that was published anew since then
+ * stays where it is; a version that has no name left goes once more. Threads are about the name, whatever it shows.
+ */
+export async function nameAgain(tx: Sql, unnamed: readonly Unnamed[], now: Date): Promise<void> {
+  for (const { preview, threads } of unnamed) {
+    const { site_id, name, version_id, published_at, expires_at } = preview
+    await queries.addPreview(tx, { site_id, name, version_id, published_at, expires_at })
+    await partPreview(tx, name, threads)
+  }
+  for (const { preview } of unnamed) await queries.dropUnnamed(tx, preview.version_id, now)
 }

@@ -90,6 +90,11 @@ export async function setPreview(sql: Sql, preview: PreviewRow): Promise<void> {
     set version_id = excluded.version_id, published_at = excluded.published_at, expires_at = excluded.expires_at`
 }
 
+/** Gives the name to a version, unless it has been taken. */
+export async function addPreview(sql: Sql, preview: PreviewRow): Promise<void> {
+  await sql`insert into previews ${sql(preview)} on conflict (site_id, name) do nothing`
+}
+
 export async function deletePreview(sql: Sql, { site_id, name }: PreviewRow): Promise<void> {
   await sql`delete from previews where site_id = ${site_id} and name = ${name}`
 }

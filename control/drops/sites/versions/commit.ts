@@ -15,7 +15,7 @@ import * as queries from '../queries.ts'
 import type { FirstRoutes, RefreshRoutes } from '../routing.ts'
 import { UNSET, type RetainedVersion, type SiteFacts } from '../rules.ts'
 import { newSiteRow, type Unclaimed, type WantedSite } from '../settings/reservation.ts'
-import { NOTHING_KEPT, type KeptSummary } from '../../publishing/manifest/kept-files.ts'
+import { NOTHING_KEPT, withheldToRemember, type KeptSummary } from '../../publishing/manifest/kept-files.ts'
 import type { Replaced, SiteKeptFiles } from '../kept/kept-files.ts'
 import { nameVersion, unnameVersion, type Unnamed } from '../kept/naming.ts'
 import { listPreviews } from '../kept/queries.ts'
@@ -84,18 +84,19 @@ export function createCommit({ clock, refreshRoutes, keptFiles, config }: Commit
       created_by: by,
       is_preview: preview !== null,
       source: options.source ?? null,
+      withheld: withheldToRemember(prepared.withheld),
     }
     const isClientRouted = options.spaFallback ?? site.spa_fallback
     const report = reportFor(prepared.report, isClientRouted)
     if (preview !== null) {
       await queries.insertVersion(tx, version, report, prepared.blobs)
-      await nameVersion(tx, site, preview, version.id, now)
+      const replaced = await nameVersion(tx, site, preview, version.id, now)
       await queries.updateSite(tx, site.id, { next_version_number: version.number + 1 }, now)
       await refreshRoutes(tx, site.id)
       const before = { site, dropped: [], previews: [] }
       return {
         version: showVersion(config, site, { ...version, report }, preview),
-        addedBytes: version.byte_size,
+        addedBytes: version.byte_size - (replaced?.byte_size ?? 0),
         before,
       }
     }
@@ -108,7 +109,7 @@ export function createCommit({ clock, refreshRoutes, keptFiles, config }: Commit
     }
     const [, dropped] = await inOrder(
       () => queries.insertVersion(tx, version, report, prepared.blobs),
-      () => queries.dropOldestVersion(tx, site.id, plans[site.plan].versionsKept, now),
+      () => queries.dropOldestVersion(tx, site.id, { keep: plans[site.plan].versionsKept, live: version.id }, now),
       () => queries.updateSite(tx, site.id, changes, now),
       () =>
         queries.recordPublish(tx, { site_id: site.id, version_id: version.id, kind: 'upload', user_id: by, at: now }),

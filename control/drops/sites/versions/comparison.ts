@@ -105,7 +105,10 @@ export function createComparisons({ sql, publishing, sites, config }: Comparison
 
     async compare(actor, siteId, versionId) {
       const site = await sites.requireOwn(sql, actor, siteId)
-      const kept = (await queries.listVersions(sql, siteId)).toSorted((one, other) => one.number - other.number)
+      // Another preview was never live: no one has seen this version take its place.
+      const kept = (await queries.listVersions(sql, siteId))
+        .filter(({ id, is_preview }) => !is_preview || id === versionId)
+        .toSorted((one, other) => one.number - other.number)
       const at = kept.findIndex(({ id }) => id === versionId)
       const version = kept[at]
       if (!version) throw errors.notFound('version')

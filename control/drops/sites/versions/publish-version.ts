@@ -7,10 +7,12 @@ import type { Clock } from '../../../../shared/running/clock.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { requirePreview, suffices, type Actor, type WorkflowRun } from '../../../ground/actor.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
+import { plans } from '../../../ground/terms/plans.ts'
 import type { Pool, Sql } from '../../../ground/database/sql.ts'
 import { changeRoutes } from '../../../ground/routing/changes.ts'
 import { tellWebhooks } from '../../../ground/routing/webhook-outbox.ts'
 import type { PreparedVersion, Publishing } from '../../publishing/contract.ts'
+import { MAX_WITHHELD_REMEMBERED } from '../../publishing/manifest/kept-files.ts'
 import type { EnqueueMail } from '../../../ground/mail/mail.ts'
 import {
   joinPreview,
@@ -26,7 +28,7 @@ import { requireAccess, sharingBy, takeBackAccess, writeAccess, type GivenAccess
 import { preparePassword, writePassword, type WantedPassword } from '../settings/protection.ts'
 import type { Cards } from '../settings/cards.ts'
 import type { SiteKeptFiles } from '../kept/kept-files.ts'
-import { listPreviews } from '../kept/queries.ts'
+import { dropUnnamed, findPreview, listPreviews } from '../kept/queries.ts'
 import * as queries from '../queries.ts'
 import type { RefreshRoutes } from '../routing.ts'
 import { stateOf, type SiteFacts } from '../rules.ts'
@@ -225,13 +227,17 @@ async function promoteVersion(
       at: now,
     })
     const wasPreview = await queries.markWasLive(tx, kept.id)
+    const retention = { keep: plans[site.plan].versionsKept, live: kept.id }
+    const dropped = wasPreview ? await queries.dropOldestVersion(tx, siteId, retention, now) : undefined
     await writePlacements(tx, siteId, placed, kept.number)
     const joined: { name: string; threads: readonly string[] }[] = []
     for (const { name, version_id } of await listPreviews(tx, siteId))
       if (version_id === kept.id) joined.push({ name, threads: await joinPreview(tx, siteId, name) })
     const shown = showVersion(config, site, kept)
-    const withheld = shown.report.blocked.map(({ path }) => path)
-    await keptFiles.replace(tx, { site, version: live }, { purge: false, withheld })
+    const remembered = (await queries.withheldOf(tx, kept.id)) ?? []
+    const withheld = [...shown.report.blocked.map(({ path }) => path), ...remembered]
+    const purge = remembered.length > MAX_WITHHELD_REMEMBERED
+    await keptFiles.replace(tx, { site, version: live }, { purge, withheld })
     await refreshRoutes(tx, siteId)
     await recordAudit(tx, {
       at: new Date(clock.now()),
@@ -242,14 +248,17 @@ async function promoteVersion(
       detail: { version: kept.number },
     })
     await tellWebhooks(tx, { type: 'drop.promoted', siteId, versionId: kept.id, at: now })
-    const before = { site, dropped: [], previews: [] }
+    const before = { site, dropped: dropped ? [dropped.id] : [], previews: [] }
     return { version: shown, before, wasPreview, joined, written }
   })
   const { version: value, before, wasPreview, joined, written } = promoted
   const done = await propagate({ value, changes }, { siteId, versionId, before }, async (tx) => {
     await undoAccess(tx, actor, before.site, written, new Date(clock.now()))
     if (wasPreview) await queries.markPreview(tx, versionId)
-    for (const { name, threads } of joined) await partPreview(tx, name, threads)
+    // Its name may have been removed, or shows another version, since it was promoted.
+    await dropUnnamed(tx, versionId, new Date(clock.now()))
+    for (const { name, threads } of joined)
+      if (await findPreview(tx, siteId, name)) await partPreview(tx, name, threads)
   })
   await cards.bringUpToDate(before.site)
   return done

@@ -52,15 +52,11 @@ export function createPropagateOrTakeBack({
       await queries.lockSite(tx, siteId)
       const site = await queries.findSite(tx, siteId)
       if (!site || site.live_version_id !== versionId) return false
+      const now = new Date(clock.now())
       const { live_version_id, title, published_at, spa_fallback } = before.site
-      await queries.updateSite(
-        tx,
-        siteId,
-        { live_version_id, title, published_at, spa_fallback },
-        new Date(clock.now()),
-      )
+      await queries.updateSite(tx, siteId, { live_version_id, title, published_at, spa_fallback }, now)
       for (const dropped of before.dropped) await queries.retainAgain(tx, dropped)
-      for (const unnamed of before.previews) await nameAgain(tx, unnamed)
+      await nameAgain(tx, before.previews, now)
       await keptFiles.restore(tx, before.site)
       await undo(tx)
       await refreshRoutes(tx, siteId)
