@@ -440,7 +440,10 @@ async function requireUpload(
   return { site, upload }
 }
 
-/** Hashes that no kept version of the organisation names yet, with sizes. The live one names nearly all that it does. */
+/**
+ * Hashes that no kept version of the organisation names yet, with sizes. The live one names nearly all that it does. What
+ * no visitor can ask for is in no version: it is not sent, and so not stored either.
+ */
 async function unpublishedOf(
   sql: Pool,
   actor: Actor,
@@ -448,7 +451,11 @@ async function unpublishedOf(
   live: Uploaded,
 ): Promise<Map<string, number>> {
   const inLive = new Set(live.values())
-  const unsure = new Map(files.filter((file) => !inLive.has(file.sha256)).map((file) => [file.sha256, file.size]))
+  const unsure = new Map(
+    servedOf(files)
+      .filter((file) => !inLive.has(file.sha256))
+      .map((file) => [file.sha256, file.size]),
+  )
   if (unsure.size > 0) for (const hash of await ownBlobs(sql, actor.orgId, [...unsure.keys()])) unsure.delete(hash)
   return unsure
 }
