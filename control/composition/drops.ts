@@ -101,6 +101,7 @@ export function composeDrops(ground: Ground): Drops {
   const firstRoutes = createFirstRoutes(routesOf)
   const keptFiles = createKeptFiles({
     clock,
+    log,
     publishing,
     config,
     edgesReadKept: () => routing.everyEdgeReads(READS_KEPT_FILES),

@@ -1,4 +1,4 @@
-/** A clock that is wrong removes nothing, and nothing is removed in great numbers unasked. */
+/** A clock that is wrong removes nothing, nothing is removed in great numbers unasked, and one drop holds up no other. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { DAY_MS, MINUTE_MS } from '../../shared/running/clock.ts'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'
@@ -58,4 +58,24 @@ test('more than a tenth of all drops is removed only when someone asks for it', 
   expect(await left()).toBe(30)
   expect(await control.services.lifecycle.runAsOf({ unbounded: true })).toMatchObject({ held: 0 })
   expect(await left()).toBe(0)
+})
+
+test('old files of a drop whose manifest is lost keep no other drop waiting', async () => {
+  const actor = await control.newActor('free')
+  const publish = async (slug: string, names: readonly string[]) => {
+    const files = ['index.html', ...names].map((path) => ({ path, bytes: Buffer.from(path) }))
+    const input = { content: { kind: 'files', files }, slug, replace: true } as const
+    return (await control.services.quickPublish.publish(actor, input)).value.site
+  }
+  const ids: string[] = []
+  for (const slug of ['lost-manifest', 'other-manifest']) {
+    await publish(slug, ['a.js'])
+    ids.push((await publish(slug, [])).id)
+  }
+  await control.sql`update sites set kept_ends_at = now() - interval '1 hour' where id in ${control.sql(ids)}`
+  await control.sql`
+    update sites set kept_ends_at = now() - interval '1 day', served_manifest_hash = ${'f'.repeat(64)}
+    where slug = 'lost-manifest'`
+  expect(await control.services.lifecycle.run()).toMatchObject({ old_files_ended: 2 })
+  expect(await control.sql`select slug from sites where kept_ends_at < now()`).toEqual([])
 })

@@ -5,7 +5,8 @@
  * Every method works inside the transaction of the change, with the site locked, and leaves the routes to the caller.
  */
 import type { Clock } from '../../../../shared/running/clock.ts'
-import { DAY_MS } from '../../../../shared/running/clock.ts'
+import { DAY_MS, HOUR_MS } from '../../../../shared/running/clock.ts'
+import type { Log } from '../../../../shared/running/log.ts'
 import type { KeptFiles, Manifest } from '../../../../shared/contracts/manifest.ts'
 import { plans } from '../../../ground/terms/plans.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
@@ -42,7 +43,7 @@ export interface SiteKeptFiles {
   replace(tx: Sql, before: LiveBefore, options: { purge: boolean; withheld?: readonly string[] }): Promise<Replaced>
   /** The same version in another manifest, another setting, or another time: what is over goes. */
   refit(tx: Sql, siteId: string): Promise<void>
-  /** Ends what is due by then at one site; resolves to its id, or to undefined when nothing is due. */
+  /** Ends what is due by then at one site, or puts it off where it fails; resolves to its id, or to undefined when nothing is due. */
   endNextDue(tx: Sql, now: Date): Promise<string | undefined>
   /** At how many sites something is due by then. */
   countDue(sql: Sql, now: Date): Promise<number>
@@ -59,6 +60,7 @@ export interface Replaced {
 
 export interface KeptFilesDependencies {
   clock: Clock
+  log: Log
   publishing: Pick<Publishing, 'readManifest' | 'writeManifest'>
   config: Pick<ControlConfig, 'keepOldFilesMs'>
   /** Whether every live edge reads manifests with kept files: one of the release before refuses them. */
@@ -70,14 +72,15 @@ export async function endKept(tx: Sql, siteId: string, now: Date): Promise<void>
   await queries.setKeptBlobs(tx, siteId, new Map(), now)
 }
 
-export function createKeptFiles({ clock, publishing, config, edgesReadKept }: KeptFilesDependencies): SiteKeptFiles {
+export function createKeptFiles({
+  clock,
+  log,
+  publishing,
+  config,
+  edgesReadKept,
+}: KeptFilesDependencies): SiteKeptFiles {
   const keepMsOf = (site: SiteFacts): number =>
     site.keep_old_files_days === null ? config.keepOldFilesMs : site.keep_old_files_days * DAY_MS
-
-  async function keptBeside(site: SiteFacts): Promise<KeptFiles | undefined> {
-    if (site.served_manifest_hash === null) return undefined
-    return (await publishing.readManifest(site.served_manifest_hash)).kept
-  }
 
   /** What the plan has left after all versions: kept files never make a publish fail, they make room. */
   async function roomOf(tx: Sql, site: SiteFacts): Promise<number> {
@@ -134,7 +137,7 @@ export function createKeptFiles({ clock, publishing, config, edgesReadKept }: Ke
     if (!live) return endKept(tx, siteId, new Date(clock.now()))
     const manifest = await publishing.readManifest(live.manifest_hash)
     const terms = await termsOf(tx, site, retained, at)
-    const kept = keepFormer(manifest, undefined, await keptBeside(site), terms)
+    const kept = keepFormer(manifest, undefined, await keptBeside(publishing, site), terms)
     await serve(tx, siteId, { manifest, hash: live.manifest_hash }, kept, terms)
   }
 
@@ -147,7 +150,7 @@ export function createKeptFiles({ clock, publishing, config, edgesReadKept }: Ke
       const manifest = await publishing.readManifest(live.manifest_hash)
       const former = await formerOf(publishing, before, live)
       const unhashed = changedUnhashed(manifest, former?.manifest)
-      const beside = purge ? undefined : await keptBeside(before.site)
+      const beside = purge ? undefined : await keptBeside(publishing, before.site)
       // Most publishes of most drops leave nothing behind, and nothing was kept before.
       const isQuiet = before.site.served_manifest_hash === null && (purge || !former || losesNothing(manifest, former))
       if (isQuiet) return { kept: NOTHING_KEPT, unhashed }
@@ -160,7 +163,8 @@ export function createKeptFiles({ clock, publishing, config, edgesReadKept }: Ke
 
     async endNextDue(tx, now) {
       const id = await queries.lockKeptDue(tx, now)
-      if (id !== undefined) await refit(tx, id, now.getTime())
+      if (id !== undefined)
+        await refit(tx, id, now.getTime()).catch((error: unknown) => putOff(tx, log, { id, now, error }))
       return id
     },
 
@@ -184,6 +188,19 @@ export function createKeptFiles({ clock, publishing, config, edgesReadKept }: Ke
       await queries.setKeptBlobs(tx, id, sizes, new Date(clock.now()))
     },
   }
+}
+
+/** One drop whose manifest cannot be read keeps no other one waiting. */
+async function putOff(tx: Sql, log: Log, { id, now, error }: { id: string; now: Date; error: unknown }): Promise<void> {
+  log.error({ err: error, site: id }, 'old files of a drop cannot be ended; they are looked at again in an hour')
+  await queries.setKeptEnd(tx, id, new Date(now.getTime() + HOUR_MS))
+}
+
+async function keptBeside(
+  publishing: Pick<Publishing, 'readManifest'>,
+  { served_manifest_hash }: SiteFacts,
+): Promise<KeptFiles | undefined> {
+  return served_manifest_hash === null ? undefined : (await publishing.readManifest(served_manifest_hash)).kept
 }
 
 function losesNothing(next: Manifest, { manifest }: FormerVersion): boolean {

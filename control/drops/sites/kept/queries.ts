@@ -47,6 +47,10 @@ export async function lockKeptDue(sql: Sql, now: Date): Promise<string | undefin
   return row?.id
 }
 
+export async function setKeptEnd(sql: Sql, siteId: string, endsAt: Date): Promise<void> {
+  await sql`update sites set kept_ends_at = ${endsAt} where id = ${siteId}`
+}
+
 export async function countKeptDue(sql: Sql, now: Date): Promise<number> {
   const [row] = await sql<{ count: number }[]>`
     select count(*)::int as count from sites where kept_ends_at <= ${now} and deleted_at is null`
