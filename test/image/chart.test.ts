@@ -23,6 +23,7 @@ interface Container {
   ports: { name: string; containerPort: number }[]
   securityContext: Record<string, unknown>
   volumeMounts: { name: string; mountPath: string }[]
+  startupProbe: { httpGet: { path: string; port: string }; periodSeconds: number; failureThreshold: number }
   readinessProbe: { httpGet: { path: string; port: string } }
   livenessProbe: { httpGet: { path: string; port: string } }
 }
@@ -115,7 +116,10 @@ test('both planes: nobody, read-only, probed where they answer, with settings th
     expect(selector['matchLabels']).toEqual(template!.metadata.labels)
     expect(container.volumeMounts.map(({ name }) => name)).toEqual(volumes.map(({ name }) => name))
     const ports = new Map(container.ports.map(({ name, containerPort }) => [name, containerPort]))
-    const { readinessProbe, livenessProbe } = container
+    const { startupProbe, readinessProbe, livenessProbe } = container
+    // Control may migrate for a day; an edge has nothing to do that takes minutes.
+    expect(startupProbe.periodSeconds * startupProbe.failureThreshold).toBe(plane === 'control' ? 24 * 60 * 60 : 120)
+    expect(startupProbe.httpGet).toEqual(livenessProbe.httpGet)
     expect([livenessProbe.httpGet.path, readinessProbe.httpGet.path]).toEqual(['/healthz', '/readyz'])
     expect(ports.get(readinessProbe.httpGet.port)).toBe(plane === 'control' ? 8787 : 9100)
     const service = resources.find(({ kind, metadata }) => kind === 'Service' && metadata.name === `pages-${plane}`)!

@@ -42,19 +42,19 @@ readOnlyRootFilesystem: true
 capabilities: { drop: [ALL] }
 {{- end }}
 
+{{/* Asks `port`; a start may take `startTries` times two seconds. One that fails ends by itself before. */}}
 {{- define "dropway.probes" -}}
-# A day: control may migrate for as long as it needs. A start that fails ends by itself, and one that hangs ends itself.
 startupProbe:
-  httpGet: { path: /healthz, port: {{ . }} }
+  httpGet: { path: /healthz, port: {{ .port }} }
   periodSeconds: 2
-  failureThreshold: 43200
+  failureThreshold: {{ .startTries }}
 livenessProbe:
-  httpGet: { path: /healthz, port: {{ . }} }
+  httpGet: { path: /healthz, port: {{ .port }} }
   periodSeconds: 10
   timeoutSeconds: 5
   failureThreshold: 6
 readinessProbe:
-  httpGet: { path: /readyz, port: {{ . }} }
+  httpGet: { path: /readyz, port: {{ .port }} }
   periodSeconds: 1
   failureThreshold: 1
 {{- end }}

@@ -36,12 +36,14 @@ test.each<[what: string, values: object, place: string]>([
   expect(isValid.errors?.map(({ instancePath }) => instancePath)).toContain(place)
 })
 
-test('a control that migrates for hours is not killed by its startup probe', () => {
-  const [, period = '', threshold = ''] =
-    /startupProbe:\n.*\n  periodSeconds: (\d+)\n  failureThreshold: (\d+)/.exec(
-      read('.docker/chart/templates/_shared.tpl'),
-    ) ?? []
-  expect(Number(period) * Number(threshold)).toBe(24 * 60 * 60)
+test('a control that migrates for hours is not killed by its startup probe; an edge that hangs is', () => {
+  const [, period = ''] =
+    /startupProbe:\n.*\n  periodSeconds: (\d+)\n/.exec(read('.docker/chart/templates/_shared.tpl')) ?? []
+  const seconds = ['control', 'edge'].map((plane) => {
+    const [, tries = ''] = /"startTries" (\d+)/.exec(read(`.docker/chart/templates/${plane}.yaml`)) ?? []
+    return Number(period) * Number(tries)
+  })
+  expect(seconds).toEqual([24 * 60 * 60, 120])
 })
 
 test('the chart is of this version', () => {

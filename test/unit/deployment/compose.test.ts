@@ -36,6 +36,10 @@ const service = z.strictObject({
         .regex(/^\d+s$/)
         .optional(),
       retries: z.int().positive(),
+      start_period: z
+        .string()
+        .regex(/^\d+[sh]$/)
+        .optional(),
     })
     .optional(),
   restart: z.literal('unless-stopped').optional(),
@@ -113,6 +117,12 @@ test.each(PLANES)('$plane runs without rights that it does not need, and is watc
   expect(restart).toBe('unless-stopped')
   // What only this one may write is its own: two edges with one replica would overwrite each other.
   expect(volumes).toContain(`${plane}:/local`)
+})
+
+test('a control that migrates for hours is not called unhealthy, by compose or by the image; an edge soon is', () => {
+  for (const { plane } of PLANES)
+    expect(services.get(plane)!.healthcheck!.start_period, plane).toBe(plane.startsWith('control') ? '24h' : '60s')
+  expect(read('Containerfile')).toMatch(/^HEALTHCHECK .*--start-period=24h /m)
 })
 
 test('what is depended on exists and can be healthy; what is mounted exists', () => {
