@@ -14,7 +14,7 @@ import type { BackupContext } from './backup.ts'
 import type { BackupPlace } from './place.ts'
 import { countRestored } from './queries.ts'
 import { restoreBackup, RestoreRefused } from './restore.ts'
-import { drillId, mayHaveBegun } from './rules.ts'
+import { drillId, mayBeAtWork, mayHaveBegun } from './rules.ts'
 
 export interface DrillOptions {
   readonly context: BackupContext
@@ -76,9 +76,11 @@ export async function runDrill(options: DrillOptions): Promise<DrillResult> {
 
 const DATABASE_PREFIX = 'dropway_drill_'
 const FOLDER_PREFIX = 'drill-'
+/** Folders of drills in a database of the operator's: nothing but their age says whether they are at work. */
+const GIVEN_FOLDER_PREFIX = 'drill-given-'
 const ID = /^[0-9a-f]{12}$/
 
-/** What killed drills left: databases that no one is connected to, and the folders that belong to none. */
+/** What killed drills left: databases that no one is connected to, and folders that belong to none. */
 async function removeAbandoned({ sql, dataDir, now }: BackupContext): Promise<void> {
   const databases = await sql<{ name: string; is_used: boolean }[]>`
     select datname as name, exists (select from pg_stat_activity a where a.datname = d.datname) as is_used
@@ -89,8 +91,18 @@ async function removeAbandoned({ sql, dataDir, now }: BackupContext): Promise<vo
     if (id === undefined) continue
     if (isUsed || mayHaveBegun(id, now) || !(await isDropped(sql, name))) atWork.add(id)
   }
-  for (const id of idsIn(await readdir(dataDir).catch(() => []), FOLDER_PREFIX))
-    if (!atWork.has(id)) await rm(path.join(dataDir, `${FOLDER_PREFIX}${id}`), { recursive: true, force: true })
+  const names = await readdir(dataDir).catch(() => [])
+  const abandoned = [
+    ...foldersIn(names, FOLDER_PREFIX, (id) => !atWork.has(id)),
+    ...foldersIn(names, GIVEN_FOLDER_PREFIX, (id) => !mayBeAtWork(id, now)),
+  ]
+  for (const name of abandoned) await rm(path.join(dataDir, name), { recursive: true, force: true })
+}
+
+function foldersIn(names: readonly string[], prefix: string, isAbandoned: (id: string) => boolean): string[] {
+  return idsIn(names, prefix)
+    .filter(isAbandoned)
+    .map((id) => prefix + id)
 }
 
 function idsIn(names: readonly string[], prefix: string): string[] {
@@ -120,8 +132,7 @@ interface Scratch {
 async function openScratch({ context, databaseUrl, scratchUrl }: DrillOptions, id: string): Promise<Scratch> {
   if (scratchUrl !== undefined) {
     const sql = openDatabase({ url: scratchUrl, maxConnections: 2 })
-    // Nothing says whether this drill is at work: its folder is no other drill's to remove.
-    return { sql, folder: `${FOLDER_PREFIX}given-${id}`, close: () => sql.end({ timeout: 2 }) }
+    return { sql, folder: `${GIVEN_FOLDER_PREFIX}${id}`, close: () => sql.end({ timeout: 2 }) }
   }
   const name = `${DATABASE_PREFIX}${id}`
   try {

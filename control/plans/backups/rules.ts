@@ -71,6 +71,9 @@ export function sortUnfinished(names: readonly string[], nowMs: number): { under
 /** Making a scratch database and connecting to it takes a drill moments; one without a connection after that is no one's. */
 const DRILL_BEGINS_WITHIN_MS = 10 * MINUTE_MS
 
+/** A drill is over by then: at 6 MB a second two days are enough for a terabyte. */
+const DRILL_ENDS_WITHIN_MS = 2 * DAY_MS
+
 /** Names a drill, and says when it began. `random` tells drills of the same second apart. */
 export function drillId(nowMs: number, random: string): string {
   return (
@@ -82,5 +85,14 @@ export function drillId(nowMs: number, random: string): string {
 
 /** May a drill that no one is connected for have just begun? */
 export function mayHaveBegun(id: string, nowMs: number): boolean {
-  return nowMs - Number.parseInt(id.slice(0, 8), 16) * SECOND_MS < DRILL_BEGINS_WITHIN_MS
+  return ageOfDrill(id, nowMs) < DRILL_BEGINS_WITHIN_MS
+}
+
+/** May a drill of which nothing else tells be at work? */
+export function mayBeAtWork(id: string, nowMs: number): boolean {
+  return ageOfDrill(id, nowMs) < DRILL_ENDS_WITHIN_MS
+}
+
+function ageOfDrill(id: string, nowMs: number): number {
+  return nowMs - Number.parseInt(id.slice(0, 8), 16) * SECOND_MS
 }
