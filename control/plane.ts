@@ -1,5 +1,5 @@
 /** The control plane, from its settings to its end. */
-import { ConfigError, type Env } from '../shared/settings/env.ts'
+import { ConfigError, OPERATOR_NEEDED, type Env } from '../shared/settings/env.ts'
 import { systemClock } from '../shared/running/clock.ts'
 import { createLog } from '../shared/running/log.ts'
 import { keepFilesPrivate } from '../shared/secrets/private-files.ts'
@@ -19,7 +19,7 @@ export async function runControl(env: Env): Promise<void> {
   } catch (error) {
     const isMendable = error instanceof ConfigError || error instanceof DatabaseUnusable
     console.error(isMendable ? error.message : error)
-    process.exit(1)
+    process.exit(error instanceof ConfigError ? OPERATOR_NEEDED : 1)
   }
 }
 

@@ -1,5 +1,5 @@
 /** A process of the edge: its primary, one of the workers that the primary starts, or a look at the replica before either. */
-import { ConfigError, type Env } from '../../shared/settings/env.ts'
+import { ConfigError, OPERATOR_NEEDED, type Env } from '../../shared/settings/env.ts'
 import { keepFilesPrivate } from '../../shared/secrets/private-files.ts'
 import { readEdgeConfig } from '../config.ts'
 
@@ -28,9 +28,9 @@ export async function runEdge({ env, part, program, awaitAddresses }: EdgeProces
       await runPrimary(readEdgeConfig(await awaitAddresses()), program, findingDamage)
     }
   } catch (error) {
-    const message =
-      error instanceof ConfigError ? error.message : `The edge could not start: ${(error as Error).message}`
+    const isConfig = error instanceof ConfigError
+    const message = isConfig ? error.message : `The edge could not start: ${(error as Error).message}`
     process.stderr.write(`${message}\n`)
-    process.exit(1)
+    process.exit(isConfig ? OPERATOR_NEEDED : 1)
   }
 }

@@ -8,6 +8,9 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../running/clock.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
+/** EX_CONFIG of sysexits.h: a process ends with it when the next start would end alike until the operator has acted. */
+export const OPERATOR_NEEDED = 78
+
 export class ConfigError extends Error {
   readonly problems: readonly string[]
   constructor(problems: readonly string[]) {

@@ -188,15 +188,24 @@ describe('what cannot start says why in one sentence', () => {
   test('less memory than it needs', async () => {
     const { code, stdout, stderr } = await run([SUPERVISOR], { ...env, MIN_MEMORY_MB: '9000000' })
     expect(stderr).toMatch(/^Dropway needs 9000000 MB of memory and has \d+ MB here\. .* MIN_MEMORY_MB .*\n$/)
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect({ code, stdout }).toEqual({ code: 78, stdout: '' })
   })
 
   test('wrong settings, all of them at once, of both planes', async () => {
     const wrong = { BASE_URL: 'nowhere', EDGE_WORKERS: 'many', JOB_INTERVAL: 'often' }
     const { code, stderr } = await run([SUPERVISOR], { ...env, ...wrong })
     for (const name of Object.keys(wrong)) expect(stderr).toContain(`- ${name} must be`)
-    expect(code).toBe(1)
+    expect(code).toBe(78)
   })
+
+  test.each(['control', 'edge'])(
+    'wrong settings of the %s plane alone, by the code that systemd stops at',
+    async (plane) => {
+      const { code, stderr } = await run([`${plane}/main.ts`], { ...env, BASE_URL: 'nowhere' })
+      expect(stderr).toContain('- BASE_URL must be')
+      expect(code).toBe(78)
+    },
+  )
 
   test('--help explains, an unknown option is refused', async () => {
     const help = await run([SUPERVISOR, '--help'], env)

@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { allocatorSettings } from '../../../shared/running/memory.ts'
+import { OPERATOR_NEEDED } from '../../../shared/settings/env.ts'
 
 export const serviceRoles = ['all', 'control', 'edge'] as const
 export type ServiceRole = (typeof serviceRoles)[number]
@@ -57,6 +58,8 @@ ExecStart=${node} ${PROGRAMS[role]}
 # A plane that hangs kills itself and is started again.
 Restart=always
 RestartSec=1
+# Wrong settings stay wrong: the unit is "failed", and the journal says what to mend.
+RestartPreventExitStatus=${OPERATOR_NEEDED}
 # Visitors finish what they have begun (EDGE_DRAIN).
 TimeoutStopSec=45
 KillMode=mixed

@@ -1,7 +1,7 @@
 /** DATA_DIR: there, ours to write, and closed to every other user of the machine. */
 import { accessSync, chmodSync, constants, existsSync, lstatSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { FORMER_LOCK_FILE, LOCK_FILE, StartRefused } from './preflight.ts'
+import { FORMER_LOCK_FILE, LOCK_FILE, SetUpRefused, StartRefused } from './preflight.ts'
 
 /** Everything that group and others may do. */
 const OTHERS = 0o077
@@ -32,7 +32,7 @@ function closeToOthers(dataDir: string): void {
   const isOurs = names.length === 0 || OUR_MARKS.some((mark) => names.includes(mark))
   const own = process.getuid?.()
   if (!isOurs || (uid !== own && own !== 0))
-    throw new StartRefused(
+    throw new SetUpRefused(
       `DATA_DIR ${dataDir} is open to other users and not Dropway's own. Set DATA_DIR to a directory of its own, or close it: chmod 700 ${dataDir}`,
     )
   closeTree(dataDir)

@@ -10,6 +10,9 @@ import { isAlive, startTimeOf } from './processes/processes.ts'
 /** A reason not to start that the operator can mend. Shown without a stack trace. */
 export class StartRefused extends Error {}
 
+/** One that every start meets until the operator has changed something. Other refusals may pass: a port gets free, a disk is mounted. */
+export class SetUpRefused extends StartRefused {}
+
 const MB = 1_000_000
 /** Held while a supervisor runs. */
 export const LOCK_FILE = 'supervisor.held'
@@ -25,7 +28,7 @@ const SQLITE_BUSY = 5
 /** Refuses a start that the kernel would end later, again and again, when people use it. */
 export function requireMemory(minimumMb: number, availableBytes = memoryLimit()): void {
   if (availableBytes >= minimumMb * MB) return
-  throw new StartRefused(
+  throw new SetUpRefused(
     `Dropway needs ${minimumMb} MB of memory and has ${Math.floor(availableBytes / MB)} MB here. Give it more, run the planes on several machines, or set MIN_MEMORY_MB to try with less.`,
   )
 }
@@ -43,7 +46,7 @@ export async function requireFreePorts(wanted: readonly WantedPort[]): Promise<v
   for (const [index, { setting, port, address }] of wanted.entries()) {
     if (port === 0) continue
     const twin = wanted.slice(0, index).find((other) => other.port === port)
-    if (twin) throw new StartRefused(`${twin.setting} and ${setting} are both ${port}. Give each its own port.`)
+    if (twin) throw new SetUpRefused(`${twin.setting} and ${setting} are both ${port}. Give each its own port.`)
     const code = await listenError(port, address)
     if (code === 'EADDRINUSE') {
       throw new StartRefused(
@@ -51,7 +54,7 @@ export async function requireFreePorts(wanted: readonly WantedPort[]): Promise<v
       )
     }
     if (code === 'EACCES') {
-      throw new StartRefused(
+      throw new SetUpRefused(
         `Port ${port} needs more rights than you have. Set ${setting} to a port above 1023, or start as root.`,
       )
     }

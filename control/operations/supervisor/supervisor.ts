@@ -1,12 +1,12 @@
 /** The whole service on this machine, until it is told to stop. */
 import { once } from 'node:events'
 import { parseArgs } from 'node:util'
-import { ConfigError, type Env } from '../../../shared/settings/env.ts'
+import { ConfigError, OPERATOR_NEEDED, type Env } from '../../../shared/settings/env.ts'
 import { giveBackWhenIdle } from '../../../shared/running/idle-memory.ts'
 import { keepFilesPrivate } from '../../../shared/secrets/private-files.ts'
 import { readSupervisorConfig, type SupervisorConfig } from './config.ts'
 import { endOrphans } from './orphans.ts'
-import { lockDataDir, requireFreePorts, requireMemory, StartRefused } from './preflight.ts'
+import { lockDataDir, requireFreePorts, requireMemory, SetUpRefused, StartRefused } from './preflight.ts'
 import { unlessCancelled } from './processes/processes.ts'
 import { createReport, type Report } from './report.ts'
 import { startStack, type Stack } from './stack.ts'
@@ -34,7 +34,7 @@ export async function runSupervisor(env: Env): Promise<void> {
     await serve(env)
   } catch (error) {
     process.stderr.write(`${describe(error)}\n`)
-    process.exit(1)
+    process.exit(error instanceof ConfigError || error instanceof SetUpRefused ? OPERATOR_NEEDED : 1)
   }
 }
 

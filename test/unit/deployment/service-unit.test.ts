@@ -52,6 +52,10 @@ test.each(serviceRoles)('the unit of role %s is started again however often its 
   expect(section).toMatch(/^StartLimitIntervalSec=0$/m)
 })
 
+test.each(serviceRoles)('the unit of role %s stays failed where only the operator can help', (role) => {
+  expect(unitText(settings(role))).toMatch(/^RestartPreventExitStatus=78$/m)
+})
+
 test('a unit and a file of settings are written; settings that are there stay, and only their owner reads them', async () => {
   const directory = path.join(folder, 'systemd')
   const first = await installService(settings('edge'), directory)
