@@ -24,6 +24,7 @@ export const FORMER_LOCK_FILE = 'supervisor.lock'
 /** The third word of a former lock that this release wrote. Readers of the earlier checkouts take the first two. */
 const HELD_BY_KERNEL = 'held'
 const SQLITE_BUSY = 5
+const SQLITE_CANTOPEN = 14
 
 /** Refuses a start that the kernel would end later, again and again, when people use it. */
 export function requireMemory(minimumMb: number, availableBytes = memoryLimit()): void {
@@ -76,16 +77,7 @@ function listenError(port: number, address: string | undefined): Promise<string 
  * file stays empty, and stays. Returns how to give it back.
  */
 export function lockDataDir(dataDir: string): () => void {
-  const lock = new DatabaseSync(path.join(dataDir, LOCK_FILE))
-  try {
-    lock.exec('begin exclusive')
-  } catch (error) {
-    lock.close()
-    if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw error
-    throw new StartRefused(
-      `Dropway already runs on ${dataDir}, here or in another container. Stop it, or set DATA_DIR to another directory.`,
-    )
-  }
+  const lock = takeKernelLock(dataDir)
   try {
     const giveBack = takeFormerLock(dataDir)
     return () => {
@@ -95,6 +87,32 @@ export function lockDataDir(dataDir: string): () => void {
   } catch (error) {
     lock.close()
     throw error
+  }
+}
+
+function takeKernelLock(dataDir: string): DatabaseSync {
+  const file = path.join(dataDir, LOCK_FILE)
+  let lock: DatabaseSync | undefined
+  try {
+    lock = new DatabaseSync(file)
+    // A journal beside the file would need room, which a full disk has not.
+    lock.exec('pragma journal_mode = memory; begin exclusive')
+    return lock
+  } catch (error) {
+    lock?.close()
+    switch ((error as { errcode?: number }).errcode) {
+      // SQLite says so too where the kernel has no lock to give (ENOLCK, EACCES).
+      case SQLITE_BUSY:
+        throw new StartRefused(
+          `Dropway already runs on ${dataDir}, here or in another container, or this file system has no locks. Stop it, or set DATA_DIR to another directory.`,
+        )
+      case SQLITE_CANTOPEN:
+        throw new StartRefused(
+          `${file} cannot be opened. Free some space if its disk is full, or give the file to the user that runs Dropway.`,
+        )
+      default:
+        throw error
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 /** One supervisor per DATA_DIR: who holds it, and who does not any more. */
 import { fork, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,7 +10,7 @@ import { lockDataDir } from '../../../control/operations/supervisor/preflight.ts
 import { startTimeOf } from '../../../control/operations/supervisor/processes/processes.ts'
 
 const HOLDER = fileURLToPath(new URL('../../support/lock-process.ts', import.meta.url))
-const refusal = /^Dropway already runs on .*, here or in another container\. Stop it/
+const refusal = /^Dropway already runs on .*, here or in another container, or this file system has no locks\. Stop it/
 let dataDir: string
 
 beforeEach(() => {
@@ -30,6 +30,20 @@ test('a second one is refused until the first gives it back', () => {
   expect(() => lockDataDir(dataDir)).toThrow(refusal)
   unlock()
   lockDataDir(dataDir)()
+})
+
+test('nothing is written beside it, so that a full disk is no hindrance', () => {
+  const unlock = lockDataDir(dataDir)
+  const names = readdirSync(dataDir)
+  unlock()
+  expect(names.toSorted()).toEqual(['supervisor.held', 'supervisor.lock'])
+})
+
+test('a file that cannot be opened is named', () => {
+  mkdirSync(path.join(dataDir, 'supervisor.held'))
+  expect(() => lockDataDir(dataDir)).toThrow(
+    `${path.join(dataDir, 'supervisor.held')} cannot be opened. Free some space`,
+  )
 })
 
 test('a holder that is stopped still holds it; one that was killed does not', async () => {
