@@ -58,8 +58,11 @@ export async function startOpenIdStandIn({ clientId = 'dropway', clientSecret = 
   let lies: Lies = {}
   let isDown = false
   let givesRefreshTokens = true
+  let offersOffline = true
   let tellsOfLogouts = false
   let stumblesAt: string | undefined
+  let refreshes = 0
+  let thinking: { readonly asked: () => void; readonly over: Promise<void> } | undefined
   const codes = new Map<
     string,
     { challenge: string; nonce: string; redirectUri: string; person: StandInPerson; isAskedWhen: boolean }
@@ -137,7 +140,7 @@ export async function startOpenIdStandIn({ clientId = 'dropway', clientSecret = 
           response_types_supported: ['code'],
           subject_types_supported: ['public'],
           id_token_signing_alg_values_supported: ['RS256'],
-          scopes_supported: ['openid', 'email', 'groups', 'offline_access'],
+          scopes_supported: ['openid', 'email', 'groups', ...(offersOffline ? ['offline_access'] : [])],
           code_challenge_methods_supported: ['S256'],
           ...(tellsOfLogouts ? { backchannel_logout_supported: true } : {}),
         })
@@ -169,7 +172,13 @@ export async function startOpenIdStandIn({ clientId = 'dropway', clientSecret = 
         const given = Buffer.from((request.headers.authorization ?? '').slice('Basic '.length), 'base64').toString()
         const decoded = given.split(':').map((part) => decodeURIComponent(part.replaceAll('+', ' ')))
         if (decoded.join(':') !== `${clientId}:${clientSecret}`) return send(response, 401, { error: 'invalid_client' })
-        const [status, body] = grant(new URLSearchParams(Buffer.concat(chunks).toString()))
+        const form = new URLSearchParams(Buffer.concat(chunks).toString())
+        if (form.get('grant_type') === 'refresh_token') {
+          refreshes++
+          thinking?.asked()
+          await thinking?.over
+        }
+        const [status, body] = grant(form)
         return send(response, lies.tokenStatus ?? status, lies.tokenBody ?? body)
       }
       case '/userinfo': {
@@ -198,6 +207,24 @@ export async function startOpenIdStandIn({ clientId = 'dropway', clientSecret = 
     remove(sub: string): void {
       for (const map of [refreshTokens, accessTokens])
         for (const [token, of] of map) if (of.sub === sub) map.delete(token)
+    },
+    /** They log out: what is bound to their session ends with it (OpenID Connect Back-Channel Logout 1.0 §2.7). */
+    endSession(sub: string): void {
+      for (const map of offersOffline ? [accessTokens] : [accessTokens, refreshTokens])
+        for (const [token, of] of map) if (of.sub === sub) map.delete(token)
+    },
+    /** Refresh tokens live as long as the session in which they were given. */
+    withoutOfflineAccess: () => void (offersOffline = false),
+    /** How often a refresh token was presented. */
+    get refreshes(): number {
+      return refreshes
+    },
+    /** Refresh tokens that are presented from now on are judged when `decide` is called; `asked` resolves at the first. */
+    think(): { readonly asked: Promise<void>; decide(): void } {
+      const asked = Promise.withResolvers<void>()
+      const over = Promise.withResolvers<void>()
+      thinking = { asked: asked.resolve, over: over.promise }
+      return { asked: asked.promise, decide: over.resolve }
     },
     /** It fails at every question about this person, and at no other. */
     stumbleAt: (sub: string | undefined) => void (stumblesAt = sub),

@@ -1,12 +1,14 @@
 /** An instance that people sign in to with OpenID Connect, its provider, and the browser of a person who does. */
 import { afterAll, afterEach, beforeAll } from 'vitest'
+import { noteAdmission, subjectOf } from '../../control/drops/viewers/lists.ts'
 import { allRoutes } from '../../control/composition/routes.ts'
 import { createDashboard } from '../../control/doors/dashboard/dashboard.ts'
 import { createHttpServer } from '../../control/ground/http/server/server.ts'
 import { systemClock } from '../../shared/running/clock.ts'
 import { silentLog } from '../../shared/running/log.ts'
+import { PASSWORD } from './accounts.ts'
 import { composeServices, type ComposedServices } from './composed-services.ts'
-import { startOpenIdStandIn, type OpenIdStandIn } from './openid-stand-in.ts'
+import { startOpenIdStandIn, type OpenIdStandIn, type StandInPerson } from './openid-stand-in.ts'
 
 export const BASE_URL = 'https://localhost:8443'
 export const ADA = { sub: 'ada', email: 'ada@example.com', email_verified: true, groups: ['staff'] }
@@ -120,4 +122,68 @@ export async function recheckAll({ sql, services }: ProvidedInstance, first = ''
   await sql`update provider_identities set checked_at = case when subject = ${first} then 'epoch'::timestamptz
     else '2000-01-01'::timestamptz end`
   await services.providerSignIn!.recheck(new AbortController().signal)
+}
+
+/** What the provider does when one of its sessions ends. */
+export const logOut = ({ url }: Pick<ProvidedInstance, 'url'>, token: string): Promise<Response> =>
+  fetch(`${url}/signin/oidc/logout`, { method: 'POST', body: new URLSearchParams({ logout_token: token }) })
+
+const CIRCUMSTANCES = {
+  ip: '203.0.113.7',
+  userAgent: '',
+  acceptLanguage: undefined,
+  geoCountry: undefined,
+  anonymousId: undefined,
+  sessionSecret: undefined,
+}
+
+/** A person of the provider who also has a password and a token, and can open a private drop as a member. */
+export async function manySided({ provider, instance }: { provider: OpenIdStandIn; instance: ProvidedInstance }) {
+  const { services, sql } = instance
+  const ada = somebody()
+  const account = { email: ada.email, password: PASSWORD, verified: true }
+  const { userId, orgId } = await services.accounts.createAccount(account)
+  const { token } = await services.tokens.createFor({ userId, orgId, emailVerified: true }, { name: 'ci' })
+  return {
+    provider,
+    instance,
+    sql,
+    ada,
+    userId,
+    orgId,
+    withPassword: () => services.accounts.signIn({ email: ada.email, password: PASSWORD }, CIRCUMSTANCES),
+    async sessionOf({ setCookie }: { setCookie: string }): Promise<boolean> {
+      const browser = openBrowser(instance)
+      browser.jar.set('__Host-dropway_session', /=([^;]*)/.exec(setCookie)![1]!)
+      return browser.isWelcome()
+    },
+    hasToken: async () => (await services.access.tokenActor(token, '::1')) !== undefined,
+    /** Resolves to the browser in which they are in. */
+    async comeByProvider(who: StandInPerson = ada) {
+      provider.signIn(who)
+      const browser = openBrowser(instance)
+      await browser.signIn()
+      return browser
+    },
+    async leave(who: StandInPerson = ada): Promise<void> {
+      provider.remove(who.sub)
+      await recheckAll(instance)
+    },
+    /** A drop of a team that they belong to, which they have opened. */
+    async openPrivateDrop() {
+      const team = await instance.newTeam(await instance.newActor('plus'), 'plus')
+      await sql`insert into memberships (org_id, user_id, role, created_at)
+        values (${team.orgId}, ${userId}, 'member', '2026-01-01')`
+      const { site } = await instance.publishPage(team, 'Ours')
+      await services.sites.patch(team, site.id, { access_mode: 'viewers' })
+      const subject = await subjectOf(sql, site.id, ada.email)
+      await noteAdmission(sql, site.id, subject!, new Date(Date.now() + 86_400_000))
+      return {
+        site,
+        subject: subject!,
+        /** Whose admissions have ended, as edges read it. */
+        ended: async () => (await instance.routeOf(site.slug)).viewers?.ended.map(([who]) => who),
+      }
+    },
+  }
 }

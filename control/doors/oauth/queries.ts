@@ -1,7 +1,7 @@
 import type { PlanName } from '../../ground/terms/plans.ts'
 import type { Role } from '../../ground/actor.ts'
 import type { Sql } from '../../ground/database/sql.ts'
-import { hasLapsedOf } from '../../people/access/provider-queries.ts'
+import { hasRunOutOf, isRemovedOf } from '../../people/access/provider-queries.ts'
 import { hasFactorOf } from '../../people/access/second-factor.ts'
 
 export interface ClientRow {
@@ -170,7 +170,7 @@ export async function findTokenIdentity(sql: Sql, hash: string, now: Date): Prom
     join memberships m on m.org_id = g.org_id and m.user_id = g.user_id
     where t.hash = ${hash} and t.kind = 'access' and t.expires_at > ${now} and g.revoked_at is null
       and (not o.requires_second_factor or ${hasFactorOf(sql, 'g.user_id')})
-      and not ${hasLapsedOf(sql, 'g.user_id')}`
+      and not ${isRemovedOf(sql, 'g.user_id')} and not ${hasRunOutOf(sql, 'g.user_id')}`
   return row
 }
 

@@ -1,6 +1,6 @@
 /** SQL of viewers, guest links and admissions. */
 import { one, type Sql } from '../../ground/database/sql.ts'
-import { hasLapsedOf } from '../../people/access/provider-queries.ts'
+import { isRemovedOf } from '../../people/access/provider-queries.ts'
 import { hasFactorOf } from '../../people/access/second-factor.ts'
 import type { NamedViewer, ViewerRole } from './access.ts'
 
@@ -106,7 +106,7 @@ const memberSubjectOf = (sql: Sql) => sql`
 
 /** The member `u` of the organisation `o` has the second factor that it asks for, and was not removed at the provider. */
 const isWelcomeIn = (sql: Sql) => sql`
-  (not o.requires_second_factor or ${hasFactorOf(sql, 'u.id')}) and not ${hasLapsedOf(sql, 'u.id')}`
+  (not o.requires_second_factor or ${hasFactorOf(sql, 'u.id')}) and not ${isRemovedOf(sql, 'u.id')}`
 
 /** A verified member of the organisation that the drop belongs to. Who is closed out at its other doors is none here. */
 export async function findMemberFor(

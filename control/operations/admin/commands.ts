@@ -101,6 +101,24 @@ const endAccess: Command = {
   },
 }
 
+const readmit: Command = {
+  usage: 'readmit --email <e-mail>',
+  summary:
+    'lets one person in again whom the sign-in provider has removed, with what they had; it is not asked about them until they sign in with it',
+  async run({ accounts }, args) {
+    const email = required('--email', options(args, { email: { type: 'string' } }).email)
+    const outcome = await accounts.readmit(email)
+    switch (outcome.kind) {
+      case 'readmitted':
+        return { email, user_id: outcome.userId }
+      case 'not_out':
+        throw new UsageError(`${email} was not removed by a sign-in provider.`)
+      case 'unknown':
+        throw new UsageError(`There is no account ${email}.`)
+    }
+  },
+}
+
 const takedown: Command = {
   usage: 'takedown <slug or address> --reason <text>',
   summary: 'removes what is served at an address (410) and tells its owner, where the database knows one, why',
@@ -211,6 +229,7 @@ export const commands: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['invite', invite],
   ['set-plan', setPlan],
   ['end-access', endAccess],
+  ['readmit', readmit],
   ['takedown', takedown],
   ['restore', restore],
   ...contentCommands,

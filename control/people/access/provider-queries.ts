@@ -17,18 +17,33 @@ export async function findIdentity(sql: Sql, issuer: string, subject: string): P
 }
 
 /**
- * The person in the column `user` was removed at the provider: at some provider everyone that they were has lapsed. Until
- * they come by a provider again, nothing of theirs opens anything.
+ * The person in the column `user` was removed: a provider said no to someone that they were there (`lapsed_at`), and has
+ * vouched for no one else that they are there since. Until they come by a provider again, nothing of theirs opens anything.
  */
-export const hasLapsedOf = (sql: Sql, user: string) => sql`
+export const isRemovedOf = (sql: Sql, user: string) => sql`
   exists (select 1 from provider_identities p where p.user_id = ${sql(user)} and p.lapsed_at is not null
     and not exists (select 1 from provider_identities q
-      where q.user_id = p.user_id and q.issuer = p.issuer and q.lapsed_at is null))`
+      where q.user_id = p.user_id and q.issuer = p.issuer and q.lapsed_at is null
+        and (q.ran_out_at is null or q.ran_out_at > p.lapsed_at)))`
 
-export async function hasLapsed(sql: Sql, userId: string): Promise<boolean> {
-  const [row] = await sql<{ has: boolean }[]>`
-    select ${hasLapsedOf(sql, 'u.id')} as has from users u where u.id = ${userId}`
-  return row?.has ?? false
+/**
+ * For the person in the column `user` nothing is left to ask a provider with (`ran_out_at`), which says neither yes nor no:
+ * tokens and apps rest until they come by a provider again, and their other ways in stay open.
+ */
+export const hasRunOutOf = (sql: Sql, user: string) => sql`
+  exists (select 1 from provider_identities p where p.user_id = ${sql(user)} and p.ran_out_at is not null
+    and not exists (select 1 from provider_identities q
+      where q.user_id = p.user_id and q.issuer = p.issuer and q.lapsed_at is null and q.ran_out_at is null))`
+
+export async function isRemoved(sql: Sql, userId: string): Promise<boolean> {
+  const [row] = await sql<{ removed: boolean }[]>`
+    select ${isRemovedOf(sql, 'u.id')} as removed from users u where u.id = ${userId}`
+  return row?.removed ?? false
+}
+
+/** Waits for what is being found out about the person; what is read afterwards holds until the transaction ends. */
+export async function lockIdentitiesOf(sql: Sql, userId: string): Promise<void> {
+  await sql`select 1 from provider_identities where user_id = ${userId} order by id for no key update`
 }
 
 /**
@@ -44,17 +59,20 @@ export async function putIdentity(
     values (${identity.id}, ${identity.issuer}, ${identity.subject}, ${identity.userId}, ${identity.sealedGrant},
       ${identity.now}, ${identity.now})
     on conflict (issuer, subject) do update
-    set sealed_grant = excluded.sealed_grant, checked_at = excluded.checked_at, lapsed_at = null`
-  await sql`delete from provider_identities where user_id = ${identity.userId} and lapsed_at is not null`
+    set sealed_grant = excluded.sealed_grant, checked_at = excluded.checked_at, lapsed_at = null,
+      ran_out_at = null`
+  await sql`
+    delete from provider_identities where user_id = ${identity.userId}
+      and (lapsed_at is not null or (ran_out_at is not null and issuer <> ${identity.issuer}))`
+}
+
+export interface DueIdentity extends IdentityRow {
+  readonly email: string
 }
 
 /** One who is due and can still do something here; other controls take others. */
-export async function lockDueIdentity(
-  sql: Sql,
-  issuer: string,
-  before: Date,
-): Promise<(IdentityRow & { readonly email: string }) | undefined> {
-  const [row] = await sql<(IdentityRow & { readonly email: string })[]>`
+export async function lockDueIdentity(sql: Sql, issuer: string, before: Date): Promise<DueIdentity | undefined> {
+  const [row] = await sql<DueIdentity[]>`
     select ${identityColumns(sql)}, u.email from provider_identities p join users u on u.id = p.user_id
     where issuer = ${issuer} and checked_at <= ${before} and lapsed_at is null and sealed_grant is not null
       and (exists (select 1 from sessions s where s.user_id = p.user_id)
@@ -67,21 +85,42 @@ export async function lockDueIdentity(
 export async function markChecked(
   sql: Sql,
   identityId: string,
-  checked: { readonly sealedGrant: string | null; readonly now: Date },
+  checked: { readonly sealedGrant: string; readonly now: Date },
 ): Promise<void> {
   await sql`
-    update provider_identities set checked_at = ${checked.now}, sealed_grant = ${checked.sealedGrant}
+    update provider_identities set checked_at = ${checked.now}, sealed_grant = ${checked.sealedGrant}, ran_out_at = null
     where id = ${identityId}`
 }
 
-/** The provider could not say: the others are asked about before this one is again. */
+/** False when the grant is another by now, or gone: the person has signed in again, or the provider has logged them out. */
+export async function lockUnchanged(sql: Sql, identityId: string, sealedGrant: string | null): Promise<boolean> {
+  const rows = await sql`
+    select 1 from provider_identities where id = ${identityId} and sealed_grant = ${sealedGrant} for no key update`
+  return rows.length === 1
+}
+
+/** The others are asked about before this one is again. */
 export async function postpone(sql: Sql, identityId: string, now: Date): Promise<void> {
   await sql`update provider_identities set checked_at = ${now} where id = ${identityId}`
 }
 
-export async function markLapsed(sql: Sql, identityId: string, now: Date): Promise<void> {
+/** The provider said no. */
+export async function markRemoved(sql: Sql, identityId: string, now: Date): Promise<void> {
   await sql`
-    update provider_identities set lapsed_at = ${now}, checked_at = ${now}, sealed_grant = null where id = ${identityId}`
+    update provider_identities set lapsed_at = ${now}, ran_out_at = null, sealed_grant = null where id = ${identityId}`
+}
+
+/** Nothing is left to ask with. */
+export async function markRunOut(sql: Sql, identityId: string, now: Date): Promise<void> {
+  await sql`update provider_identities set ran_out_at = ${now}, sealed_grant = null where id = ${identityId}`
+}
+
+/** Takes back what the provider said no to, and that nothing was left to ask with. False when neither was so. */
+export async function clearRemovals(sql: Sql, userId: string): Promise<boolean> {
+  const { count } = await sql`
+    update provider_identities set lapsed_at = null, ran_out_at = null
+    where user_id = ${userId} and (lapsed_at is not null or ran_out_at is not null)`
+  return count > 0
 }
 
 /** All that the provider has opened, or those of one session of its own. Resolves how many there were. */

@@ -1,7 +1,7 @@
 /** SQL of credentials: sessions and API tokens. */
 import type { Actor, Scope } from '../../ground/actor.ts'
 import type { Sql } from '../../ground/database/sql.ts'
-import { hasLapsedOf } from './provider-queries.ts'
+import { hasRunOutOf, isRemovedOf } from './provider-queries.ts'
 import { hasFactorOf, isSessionWithFactor, needsProofOf } from './second-factor.ts'
 
 /** Who a credential stands for, in one row: the user, the organisation acted for, and the role there. */
@@ -36,7 +36,7 @@ export async function findTokenIdentity(sql: Sql, tokenHash: string, now: Date):
     join memberships m on m.org_id = t.org_id and m.user_id = t.user_id
     where t.token_hash = ${tokenHash} and t.revoked_at is null and (t.expires_at is null or t.expires_at > ${now})
       and (not o.requires_second_factor or ${hasFactorOf(sql, 't.user_id')})
-      and not ${hasLapsedOf(sql, 't.user_id')}`
+      and not ${isRemovedOf(sql, 't.user_id')} and not ${hasRunOutOf(sql, 't.user_id')}`
   return row
 }
 
@@ -61,7 +61,7 @@ export async function findSessionIdentity(
       limit 1
     ) tenant
     where s.token_hash = ${tokenHash} and s.expires_at > ${alive.now} and s.last_seen_at > ${alive.seenAfter}
-      and not ${hasLapsedOf(sql, 's.user_id')}`
+      and not ${isRemovedOf(sql, 's.user_id')}`
   return row
 }
 

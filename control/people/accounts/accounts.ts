@@ -9,7 +9,7 @@ import type { Accounts } from './contract.ts'
 import type { AccountsDependencies, PartDependencies } from './dependencies.ts'
 import { createEmailChange, createVerification } from './email.ts'
 import { createLinks } from './links.ts'
-import { createAccessEnd, createPasswords } from './passwords.ts'
+import { createAccessEnd, createPasswords, createReadmission } from './passwords.ts'
 import { deleteOldLinks } from './queries.ts'
 import { ACCOUNT_ALLOWANCES } from './rules.ts'
 import { createSigningIn } from './signing-in.ts'
@@ -65,6 +65,7 @@ export function createAccounts(options: AccountsDependencies): Accounts {
     ...createVerification(deps),
     ...createPasswords(deps),
     ...createAccessEnd(deps),
+    ...createReadmission(deps),
     ...createEmailChange(deps),
     ...createClosing({ ...deps, closeAccount }),
     ...createAbandonment({ ...deps, closeAccount }),

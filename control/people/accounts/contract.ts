@@ -38,6 +38,12 @@ export interface SessionEntry {
   readonly current: boolean
 }
 
+export type Readmitted =
+  | { readonly kind: 'readmitted'; readonly userId: string }
+  /** No provider has put them out. */
+  | { readonly kind: 'not_out' }
+  | { readonly kind: 'unknown' }
+
 export type LinkKind = 'verify' | 'reset' | 'email_change'
 
 export interface Accounts {
@@ -149,6 +155,12 @@ export interface Accounts {
    */
   endAccess(email: string): Promise<{ userId: string; sessions: number; tokens: number } | undefined>
 
+  /**
+   * For the operator's command: lets a person in again whom the sign-in provider has put out. Passwords, passkeys, tokens,
+   * apps and what they opened as a member work again. No provider is asked about them until they sign in with it.
+   */
+  readmit(email: string): Promise<Readmitted>
+
   /** For the operator's command: creates an account without a browser. */
   createAccount(input: {
     email: string
@@ -173,6 +185,8 @@ export interface AccountHooks {
   onOrganisationDeleted(tx: RoutingTransaction, orgId: string, now: Date): Promise<void>
   /** What the person has opened as a member of organisations is closed to them; who still is one comes in anew. */
   onMemberLeft(tx: RoutingTransaction, userId: string, orgId: string | undefined, now: Date): Promise<void>
+  /** What the person had opened as a member of organisations is open to them again. */
+  onMemberBack(tx: RoutingTransaction, userId: string, now: Date): Promise<void>
   /** What the person said about drops goes with the account. */
   onAccountClosed(tx: RoutingTransaction, userId: string): Promise<void>
   /** Ends the person's connected apps. */

@@ -3,6 +3,7 @@ import { errors } from '../../../shared/contracts/errors.ts'
 import { limitKeyOfIp } from '../../../shared/http/ip.ts'
 import { hashPassword } from '../../../shared/secrets/password.ts'
 import { hashSecret, randomSecret } from '../../../shared/secrets/secrets.ts'
+import { clearRemovals, lockIdentitiesOf } from '../access/provider-queries.ts'
 import { beginSession, endSessionsOf } from '../access/sessions.ts'
 import { revokeTokensOf } from '../access/tokens.ts'
 import { recordAudit } from '../audit/audit.ts'
@@ -10,7 +11,7 @@ import { transaction } from '../../ground/database/sql.ts'
 import { changeRoutes, type RoutingTransaction } from '../../ground/routing/changes.ts'
 import { ACCOUNT_PATHS } from '../../ground/mail/links.ts'
 import { findHomeOrganisation } from '../organisations/personal.ts'
-import type { Accounts, Circumstances, SignedIn } from './contract.ts'
+import type { Accounts, Circumstances, Readmitted, SignedIn } from './contract.ts'
 import type { PartDependencies } from './dependencies.ts'
 import { findLink, findUserByEmail, lockUser, retireLinks, setPasswordHash, useLink, type UserRow } from './queries.ts'
 import { passwordTag, requireGoodPassword } from './rules.ts'
@@ -199,6 +200,37 @@ export function createAccessEnd({
       })
       await hooks.propagate(changes)
       return ended
+    },
+  }
+}
+
+/** For the operator: a person whom the sign-in provider has put out comes in again, on an instance that gave it up. */
+export function createReadmission({
+  sql,
+  hooks,
+  now,
+}: Pick<EndingDependencies, 'sql' | 'hooks' | 'now'>): Pick<Accounts, 'readmit'> {
+  async function readmit(tx: RoutingTransaction, email: string): Promise<Readmitted> {
+    const known = await findUserByEmail(tx, parseEmail(email))
+    const user = known && (await lockUser(tx, known.id))
+    if (!user) return { kind: 'unknown' }
+    await lockIdentitiesOf(tx, user.id)
+    if (!(await clearRemovals(tx, user.id))) return { kind: 'not_out' }
+    await hooks.onMemberBack(tx, user.id, now())
+    await recordAudit(tx, {
+      at: now(),
+      orgId: await findHomeOrganisation(tx, user.id),
+      actor: { system: 'operator' },
+      action: 'account.readmitted',
+      subject: user.id,
+    })
+    return { kind: 'readmitted', userId: user.id }
+  }
+  return {
+    async readmit(email) {
+      const { value: outcome, changes } = await changeRoutes(sql, (tx) => readmit(tx, email))
+      await hooks.propagate(changes)
+      return outcome
     },
   }
 }

@@ -13,7 +13,7 @@ import {
   type NewSession,
 } from '../access/sessions.ts'
 import { deviceOf } from '../access/devices.ts'
-import { hasLapsed } from '../access/provider-queries.ts'
+import { isRemoved } from '../access/provider-queries.ts'
 import { recordAudit } from '../audit/audit.ts'
 import { noteDevice } from '../factors/devices.ts'
 import type { Actor } from '../../ground/actor.ts'
@@ -239,7 +239,7 @@ export async function enter(
   { user, circumstances, at, isProved, provider }: Entering,
   { hooks, enqueueMail, baseUrl }: EnteringDependencies,
 ): Promise<SignedIn> {
-  if (await hasLapsed(tx, user.id))
+  if (await isRemoved(tx, user.id))
     throw errors.providerRefused('It no longer vouches for you. Sign in with it again, or ask those who run it.')
   const orgId = await findHomeOrganisation(tx, user.id)
   const person = { userId: user.id, orgId, provedAt: isProved ? at : null, provider }

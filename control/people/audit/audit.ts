@@ -21,6 +21,7 @@ export type AuditAction =
   | 'account.password_changed'
   | 'account.password_reset'
   | 'account.access_ended'
+  | 'account.readmitted'
   | 'account.passkey_added'
   | 'account.passkey_removed'
   | 'account.second_factor_added'

@@ -28,7 +28,10 @@ export interface Asked {
 
 export type Checked =
   | { readonly kind: 'valid'; readonly grant: ProviderGrant; readonly groups: readonly string[] | undefined }
-  | { readonly kind: 'ended' }
+  /** The provider says no: the person is no longer welcome. */
+  | { readonly kind: 'removed' }
+  /** Nothing is left to ask with, and nobody has said no. */
+  | { readonly kind: 'run_out' }
   /** The provider is away, or its answer says nothing about the person. */
   | { readonly kind: 'unknown'; readonly cause: unknown }
 
@@ -169,7 +172,7 @@ export function createProviderClient(settings: ProviderSettings, clock: Clock): 
           case 'refresh': {
             const tokens = await client.refreshTokenGrant(configuration, grant.refreshToken ?? '')
             const claims = tokens.claims()
-            if (claims && claims.sub !== subject) return { kind: 'ended' }
+            if (claims && claims.sub !== subject) return { kind: 'removed' }
             return { kind: 'valid', grant: grantOf(tokens, grant), groups: await groupsNow(line, tokens, subject) }
           }
           case 'userinfo': {
@@ -178,11 +181,11 @@ export function createProviderClient(settings: ProviderSettings, clock: Clock): 
           }
           case 'trust':
             return { kind: 'valid', grant, groups: undefined }
-          case 'over':
-            return { kind: 'ended' }
+          case 'run_out':
+            return { kind: 'run_out' }
         }
       } catch (error) {
-        return endsGrant(error) ? { kind: 'ended' } : { kind: 'unknown', cause: error }
+        return endsGrant(error) ? { kind: 'removed' } : { kind: 'unknown', cause: error }
       }
     },
 

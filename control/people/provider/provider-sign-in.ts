@@ -11,14 +11,13 @@ import type { Log } from '../../../shared/running/log.ts'
 import type { Secrets } from '../../../shared/secrets/secrets.ts'
 import type { Pool } from '../../ground/database/sql.ts'
 import { cookie } from '../../ground/http/reply.ts'
-import { changeRoutes, type RoutingTransaction } from '../../ground/routing/changes.ts'
 import type { ProviderSettings } from '../../ground/terms/provider.ts'
 import * as queries from '../access/provider-queries.ts'
-import { endSessionsOf } from '../access/sessions.ts'
 import type { Accounts, Circumstances, SignedIn } from '../accounts/contract.ts'
 import type { OrganisationHooks } from '../organisations/dependencies.ts'
 import { followGroups } from '../organisations/grouped.ts'
-import type { Asked, Checked, ProviderClient } from './client.ts'
+import type { Asked, ProviderClient } from './client.ts'
+import { recheckNext, sealGrant } from './recheck.ts'
 import { roleOfGroups, type ProvedPerson, type ProviderGrant } from './rules.ts'
 
 export const PROVIDER_PATHS = {
@@ -99,7 +98,6 @@ interface Carried {
 }
 
 const secret = (): string => randomBytes(32).toString('base64url')
-const grantContext = (identityId: string): string => `provider grant ${identityId}`
 
 export function createProviderSignIn(deps: ProviderDependencies): ProviderSignIn {
   const { sql, clock, baseUrl, secrets, settings, client, accounts, hooks } = deps
@@ -128,8 +126,10 @@ export function createProviderSignIn(deps: ProviderDependencies): ProviderSignIn
     const who = { email, userId: known?.userId, token: errand.token, isOfKnownGroup: role !== undefined }
     return accounts.signInProved(who, circumstances, async (tx, user) => {
       const identityId = known?.id ?? newId('pid')
-      const sealedGrant = secrets.seal(JSON.stringify(grant), grantContext(identityId))
-      const isBack = await queries.hasLapsed(tx, user.userId)
+      const sealedGrant = sealGrant(secrets, identityId, grant)
+      // The question about them that is under way may end in their removal: decided once it is over.
+      await queries.lockIdentitiesOf(tx, user.userId)
+      const isBack = await queries.isRemoved(tx, user.userId)
       await queries.putIdentity(tx, { id: identityId, issuer, subject, userId: user.userId, sealedGrant, now: now() })
       if (isBack) await hooks.onMemberBack(tx, user.userId, now())
       if (groups.size > 0) await followGroups(tx, { issuer, name, ...user, role, now: now() }, hooks)
@@ -198,70 +198,5 @@ export function createProviderSignIn(deps: ProviderDependencies): ProviderSignIn
         if (outcome === 'nobody' || unanswered === UNANSWERED_IN_A_ROW) return
       }
     },
-  }
-}
-
-/** What was found out about the person who was due; `nobody` was. */
-type Recheck = Checked['kind'] | 'nobody'
-
-/** One person who is due, under a lock that other controls pass by. About whom the provider cannot say stays in. */
-async function recheckNext(
-  { sql, clock, log, secrets, settings, client, hooks }: ProviderDependencies,
-  before: Date,
-): Promise<Recheck> {
-  const { issuer, name, groups } = settings
-  const { value: outcome, changes } = await changeRoutes(sql, async (tx): Promise<Recheck> => {
-    const at = new Date(clock.now())
-    const due = await queries.lockDueIdentity(tx, issuer, before)
-    if (!due) return 'nobody'
-    const grant = openGrant(secrets, due)
-    const checked = grant ? await client.check(grant, due.subject) : ({ kind: 'ended' } as const)
-    switch (checked.kind) {
-      case 'valid': {
-        const sealedGrant = secrets.seal(JSON.stringify(checked.grant), grantContext(due.id))
-        await queries.markChecked(tx, due.id, { sealedGrant, now: at })
-        const role = checked.groups && roleOfGroups(checked.groups, groups)
-        if (groups.size > 0 && checked.groups !== undefined)
-          await followGroups(tx, { issuer, name, userId: due.userId, email: due.email, role, now: at }, hooks)
-        break
-      }
-      case 'ended':
-        await queries.markLapsed(tx, due.id, at)
-        await putOut(tx, due, { issuer, at, hooks })
-        break
-      case 'unknown':
-        log.warn({ err: checked.cause }, 'the sign-in provider could not say about a person, who stays in')
-        await queries.postpone(tx, due.id, at)
-    }
-    return checked.kind
-  })
-  await hooks.propagate(changes)
-  return outcome
-}
-
-/**
- * The provider vouches for one of its people no longer. Where that was all that the account is there, every session ends,
- * however it began, and what they opened as a member; tokens and apps are refused while it lasts (`hasLapsedOf`).
- */
-async function putOut(
-  tx: RoutingTransaction,
-  { subject, userId }: queries.IdentityRow,
-  { issuer, at, hooks }: { issuer: string; at: Date; hooks: Pick<OrganisationHooks, 'onMemberLeft'> },
-): Promise<void> {
-  await queries.deleteProviderSessions(tx, { issuer, subject })
-  if (!(await queries.hasLapsed(tx, userId))) return
-  await endSessionsOf(tx, userId)
-  await hooks.onMemberLeft(tx, userId, undefined, at)
-}
-
-function openGrant(
-  secrets: Pick<Secrets, 'open'>,
-  { id, sealedGrant }: queries.IdentityRow,
-): ProviderGrant | undefined {
-  if (sealedGrant === null) return undefined
-  try {
-    return JSON.parse(secrets.open(sealedGrant, grantContext(id)).toString('utf8')) as ProviderGrant
-  } catch {
-    return undefined
   }
 }

@@ -61,7 +61,7 @@ export interface ProviderGrant {
   readonly accessEndsAt: number | null
 }
 
-export type HowToCheck = 'refresh' | 'userinfo' | 'trust' | 'over'
+export type HowToCheck = 'refresh' | 'userinfo' | 'trust' | 'run_out'
 
 /**
  * How a person is asked after:
@@ -77,7 +77,7 @@ export function howToCheck(
 ): HowToCheck {
   if (refreshToken !== undefined) return 'refresh'
   if (accessEndsAt === null ? !tellsOfLogouts : accessEndsAt > now) return 'userinfo'
-  return tellsOfLogouts ? 'trust' : 'over'
+  return tellsOfLogouts ? 'trust' : 'run_out'
 }
 
 /** OpenID Connect Back-Channel Logout 1.0 §2.6, beyond the signature, issuer, audience and times. */

@@ -65,7 +65,7 @@ test.each([
   [{ refreshToken: undefined, accessEndsAt: null }, true, 'trust'],
   [{ refreshToken: undefined, accessEndsAt: 50 }, false, 'userinfo'],
   [{ refreshToken: undefined, accessEndsAt: null }, false, 'userinfo'],
-  [{ refreshToken: undefined, accessEndsAt: 10 }, false, 'over'],
+  [{ refreshToken: undefined, accessEndsAt: 10 }, false, 'run_out'],
 ] as const)('%j is asked after, logouts told: %s: %s', (grant, tells, expected) => {
   expect(howToCheck({ accessToken: 'a', ...grant }, 10, tells)).toBe(expected)
 })

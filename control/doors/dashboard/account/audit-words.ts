@@ -28,6 +28,7 @@ const DEEDS: Readonly<Record<AuditAction, (facts: Facts) => string>> = {
   'account.password_changed': () => 'Changed the password',
   'account.password_reset': () => 'Reset the password by mail',
   'account.access_ended': () => 'Ended every way into the account',
+  'account.readmitted': () => 'Let the account in again that the sign-in provider had put out',
   'account.passkey_added': ({ fact }) => `Added the passkey ${quoted(fact('name'))}`,
   'account.passkey_removed': ({ fact }) => `Removed the passkey ${quoted(fact('name'))}`,
   'account.second_factor_added': () => 'Turned on the second factor',

@@ -1,0 +1,76 @@
+/** What it means that nothing is left to ask the provider with, and how an operator lets in whom it removed. */
+import { describe, expect, test } from 'vitest'
+import { commands } from '../../control/operations/admin/commands.ts'
+import { subjectOf } from '../../control/drops/viewers/lists.ts'
+import { manySided, recheckAll, useProvider } from '../support/provider-instance.ts'
+import type { OpenIdStandIn } from '../support/openid-stand-in.ts'
+
+const { shared, startProvider, openInstance } = useProvider()
+
+/** A provider that gives an access token which is over at once, and nothing else to ask with. */
+async function startForgetful(): Promise<OpenIdStandIn> {
+  const provider = await startProvider()
+  provider.withoutRefreshTokens()
+  provider.lie({ tokens: (answer) => ({ ...answer, expires_in: 0 }) })
+  return provider
+}
+
+describe('nothing is left to ask the provider with', () => {
+  test('its sessions end, tokens rest; password, sessions by it and what was opened as a member stay', async () => {
+    const provider = await startForgetful()
+    const instance = await openInstance(provider)
+    const world = await manySided({ provider, instance })
+    const session = await world.withPassword()
+    const { site, subject, ended } = await world.openPrivateDrop()
+    const browser = await world.comeByProvider()
+    expect(await browser.isWelcome()).toBe(true)
+    await recheckAll(instance)
+    expect([await browser.isWelcome(), await world.hasToken()]).toEqual([false, false])
+    expect([await world.sessionOf(session), await ended()]).toEqual([true, []])
+    expect(await world.sessionOf(await world.withPassword())).toBe(true)
+    // The provider's own button at a private drop finds the member.
+    expect(await subjectOf(instance.sql, site.id, world.ada.email)).toBe(subject)
+    await world.comeByProvider()
+    expect(await world.hasToken()).toBe(true)
+  })
+
+  test('who was removed under one id, and vouched for under another since, is not removed by that', async () => {
+    const provider = await startProvider()
+    const instance = await openInstance(provider)
+    const world = await manySided({ provider, instance })
+    const renewed = { ...world.ada, sub: `${world.ada.sub}-again` }
+    await world.comeByProvider()
+    await world.comeByProvider(renewed)
+    await world.leave()
+    expect(await world.hasToken()).toBe(true)
+    provider.withoutRefreshTokens()
+    provider.lie({ tokens: (answer) => ({ ...answer, expires_in: 0 }) })
+    await world.comeByProvider(renewed)
+    await recheckAll(instance)
+    expect([await world.hasToken(), await world.sessionOf(await world.withPassword())]).toEqual([false, true])
+  })
+})
+
+describe('who was removed', () => {
+  const readmit = (instance: { services: object }, email: string) =>
+    commands.get('readmit')!.run(instance.services as never, ['--email', email])
+
+  test('is let in again by the operator, with what they had', async () => {
+    const world = await manySided(shared)
+    const { ended, subject } = await world.openPrivateDrop()
+    await world.comeByProvider()
+    await world.leave()
+    await expect(world.withPassword()).rejects.toMatchObject({ code: 'provider_refused' })
+    expect(await ended()).toEqual([subject])
+    expect(await readmit(shared.instance, world.ada.email)).toEqual({ email: world.ada.email, user_id: world.userId })
+    expect([await world.sessionOf(await world.withPassword()), await world.hasToken()]).toEqual([true, true])
+    expect(await ended()).toEqual([])
+    await recheckAll(shared.instance)
+    expect(await world.hasToken()).toBe(true)
+    const entries = await world.sql`select actor from audit_log
+      where action = 'account.readmitted' and subject = ${world.userId}`
+    expect([...entries]).toEqual([{ actor: 'operator' }])
+    await expect(readmit(shared.instance, world.ada.email)).rejects.toThrow('was not removed')
+    await expect(readmit(shared.instance, 'nobody@example.org')).rejects.toThrow('There is no account')
+  })
+})
