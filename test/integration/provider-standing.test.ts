@@ -1,8 +1,8 @@
-/** What it means that nothing is left to ask the provider with, and how an operator lets in whom it removed. */
+/** What it means that nothing is left to ask the provider with, or that a person logs out there, and how an operator lets in whom it removed. */
 import { describe, expect, test } from 'vitest'
 import { commands } from '../../control/operations/admin/commands.ts'
 import { subjectOf } from '../../control/drops/viewers/lists.ts'
-import { manySided, recheckAll, useProvider } from '../support/provider-instance.ts'
+import { logOut, manySided, recheckAll, useProvider } from '../support/provider-instance.ts'
 import type { OpenIdStandIn } from '../support/openid-stand-in.ts'
 
 const { shared, startProvider, openInstance } = useProvider()
@@ -72,5 +72,51 @@ describe('who was removed', () => {
     expect([...entries]).toEqual([{ actor: 'operator' }])
     await expect(readmit(shared.instance, world.ada.email)).rejects.toThrow('was not removed')
     await expect(readmit(shared.instance, 'nobody@example.org')).rejects.toThrow('There is no account')
+  })
+})
+
+describe('a logout at the provider is no removal', () => {
+  test.each<[string, (provider: OpenIdStandIn) => void]>([
+    ['access tokens', (provider) => provider.withoutRefreshTokens()],
+    ['refresh tokens', (provider) => provider.withoutOfflineAccess()],
+  ])('where %s are bound to its session', async (_, prepare) => {
+    const provider = await startProvider()
+    prepare(provider)
+    provider.announceLogouts()
+    const instance = await openInstance(provider)
+    for (const named of ['sub', 'sid', 'both'] as const) {
+      const world = await manySided({ provider, instance })
+      const { sub } = world.ada
+      const session = await world.withPassword()
+      const browser = await world.comeByProvider()
+      // Signed out here before: the logout names a session that we do not have.
+      if (named === 'sid') await instance.sql`delete from sessions where provider_sid = ${`session of ${sub}`}`
+      provider.endSession(sub)
+      const claims = {
+        ...(named === 'sid' ? {} : { sub }),
+        ...(named === 'sub' ? {} : { sid: `session of ${sub}` }),
+      }
+      expect((await logOut(instance, provider.logoutToken(claims))).status).toBe(200)
+      await recheckAll(instance)
+      const outcome = [await browser.isWelcome(), await world.sessionOf(session), await world.hasToken()]
+      expect(outcome, named).toEqual([false, true, true])
+      expect(await world.sessionOf(await world.withPassword())).toBe(true)
+    }
+  })
+
+  test.each<[string, (provider: OpenIdStandIn) => void, Record<string, string>]>([
+    ['the refresh token is for offline access', (provider) => provider.announceLogouts(), {}],
+    ['another session ended', (provider) => provider.withoutOfflineAccess(), { sid: 'another session' }],
+  ])('and they are asked after further where %s', async (_, prepare, claims) => {
+    const provider = await startProvider()
+    prepare(provider)
+    const instance = await openInstance(provider)
+    const world = await manySided({ provider, instance })
+    await world.comeByProvider()
+    await logOut(instance, provider.logoutToken({ sub: world.ada.sub, ...claims }))
+    await recheckAll(instance)
+    expect([await world.hasToken(), provider.refreshes]).toEqual([true, 1])
+    await world.leave()
+    expect(await world.hasToken()).toBe(false)
   })
 })

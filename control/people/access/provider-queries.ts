@@ -52,15 +52,15 @@ export async function lockIdentitiesOf(sql: Sql, userId: string): Promise<void> 
  */
 export async function putIdentity(
   sql: Sql,
-  identity: IdentityRow & { readonly issuer: string; readonly now: Date },
+  identity: IdentityRow & { readonly issuer: string; readonly sid: string | undefined; readonly now: Date },
 ): Promise<void> {
   await sql`
-    insert into provider_identities (id, issuer, subject, user_id, sealed_grant, created_at, checked_at)
+    insert into provider_identities (id, issuer, subject, user_id, sealed_grant, grant_sid, created_at, checked_at)
     values (${identity.id}, ${identity.issuer}, ${identity.subject}, ${identity.userId}, ${identity.sealedGrant},
-      ${identity.now}, ${identity.now})
+      ${identity.sid ?? null}, ${identity.now}, ${identity.now})
     on conflict (issuer, subject) do update
-    set sealed_grant = excluded.sealed_grant, checked_at = excluded.checked_at, lapsed_at = null,
-      ran_out_at = null`
+    set sealed_grant = excluded.sealed_grant, grant_sid = excluded.grant_sid, checked_at = excluded.checked_at,
+      lapsed_at = null, ran_out_at = null`
   await sql`
     delete from provider_identities where user_id = ${identity.userId}
       and (lapsed_at is not null or (ran_out_at is not null and issuer <> ${identity.issuer}))`
@@ -123,11 +123,36 @@ export async function clearRemovals(sql: Sql, userId: string): Promise<boolean> 
   return count > 0
 }
 
+/** What a provider says is over: everything of a person, one session of its own, or that session of that person. */
+interface Ended {
+  readonly issuer: string
+  readonly subject?: string | undefined
+  readonly sid?: string | undefined
+}
+
+/**
+ * Whose grant was given in a session that has ended, locked. Where it is not known in which session it was given, it is
+ * one of the person whom the provider names, or of whom we have that session.
+ */
+export async function lockLoggedOut(sql: Sql, { issuer, subject, sid }: Ended): Promise<IdentityRow[]> {
+  if (subject === undefined && sid === undefined) return []
+  return sql<IdentityRow[]>`
+    select ${identityColumns(sql)} from provider_identities p
+    where p.issuer = ${issuer} and p.sealed_grant is not null
+      and (${subject ?? null}::text is null or p.subject = ${subject ?? null})
+      and (${sid ?? null}::text is null or p.grant_sid = ${sid ?? null} or (p.grant_sid is null
+        and (${subject ?? null}::text is not null or exists (
+          select 1 from sessions s where s.provider_identity_id = p.id and s.provider_sid = ${sid ?? null}))))
+    order by p.id for no key update of p`
+}
+
+/** The grant is over, which says nothing about the person: no one is asked with it again. */
+export async function forgetGrant(sql: Sql, identityId: string): Promise<void> {
+  await sql`update provider_identities set sealed_grant = null, grant_sid = null where id = ${identityId}`
+}
+
 /** All that the provider has opened, or those of one session of its own. Resolves how many there were. */
-export async function deleteProviderSessions(
-  sql: Sql,
-  { issuer, subject, sid }: { issuer: string; subject?: string | undefined; sid?: string | undefined },
-): Promise<number> {
+export async function deleteProviderSessions(sql: Sql, { issuer, subject, sid }: Ended): Promise<number> {
   if (subject === undefined && sid === undefined) return 0
   const rows = await sql`
     delete from sessions s using provider_identities p

@@ -7,7 +7,15 @@ import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { errors } from '../../../shared/contracts/errors.ts'
 import { MINUTE_MS, type Clock } from '../../../shared/running/clock.ts'
 import type { ProviderSettings } from '../../ground/terms/provider.ts'
-import { groupsOf, howToCheck, logoutOf, personOf, type ProvedPerson, type ProviderGrant } from './rules.ts'
+import {
+  givesOffline,
+  groupsOf,
+  howToCheck,
+  logoutOf,
+  personOf,
+  type ProvedPerson,
+  type ProviderGrant,
+} from './rules.ts'
 
 /** People wait for it. */
 const TIMEOUT_SECONDS = 5
@@ -99,11 +107,15 @@ function createConfigure(settings: ProviderSettings, clock: Clock): () => Promis
 export function createProviderClient(settings: ProviderSettings, clock: Clock): ProviderClient {
   const configure = createConfigure(settings, clock)
 
-  const grantOf = (tokens: OpenIdClient.TokenEndpointResponse, before?: ProviderGrant): ProviderGrant => ({
+  const grantOf = (
+    tokens: OpenIdClient.TokenEndpointResponse,
+    before: Pick<ProviderGrant, 'refreshToken' | 'isOffline'>,
+  ): ProviderGrant => ({
     // Without a new one the old one goes on (RFC 6749 §6).
-    refreshToken: tokens.refresh_token ?? before?.refreshToken,
+    refreshToken: tokens.refresh_token ?? before.refreshToken,
     accessToken: tokens.access_token,
     accessEndsAt: tokens.expires_in === undefined ? null : clock.now() + tokens.expires_in * 1000,
+    isOffline: before.isOffline ?? false,
   })
 
   /** Nothing is asked where groups mean nothing. What is not said changes nothing: a new grant must not be lost over it. */
@@ -116,16 +128,9 @@ export function createProviderClient(settings: ProviderSettings, clock: Clock): 
   return {
     async authorizationUrl({ redirectUri, state, nonce, verifier }, { silently = false, anew = false } = {}) {
       const { client, configuration } = await configure().catch(asAway)
-      const supported = configuration.serverMetadata().scopes_supported ?? []
-      const scopes = [
-        'openid',
-        'email',
-        'profile',
-        ...['groups', 'offline_access'].filter((scope) => supported.includes(scope)),
-      ]
       const url = client.buildAuthorizationUrl(configuration, {
         redirect_uri: redirectUri,
-        scope: scopes.join(' '),
+        scope: scopesFor(configuration).join(' '),
         state,
         nonce,
         code_challenge: await client.calculatePKCECodeChallenge(verifier),
@@ -157,7 +162,8 @@ export function createProviderClient(settings: ProviderSettings, clock: Clock): 
             : await client.fetchUserInfo(configuration, tokens.access_token, claims.sub)
         const found = personOf(claims, info)
         if (found.kind === 'refused') throw errors.providerRefused(found.why)
-        return { person: found.person, grant: grantOf(tokens) }
+        const isOffline = givesOffline(tokens, scopesFor(configuration))
+        return { person: found.person, grant: grantOf(tokens, { refreshToken: undefined, isOffline }) }
       } catch (error) {
         throw refusalOf(error)
       }
@@ -214,6 +220,13 @@ export function createProviderClient(settings: ProviderSettings, clock: Clock): 
       }
     },
   }
+}
+
+/** What is asked for: the optional ones where the provider knows them. */
+function scopesFor(configuration: Configuration): string[] {
+  const supported = configuration.serverMetadata().scopes_supported ?? []
+  const optional = ['groups', 'offline_access'].filter((scope) => supported.includes(scope))
+  return ['openid', 'email', 'profile', ...optional]
 }
 
 /** Some providers name groups there alone. */

@@ -9,7 +9,7 @@ import { newId } from '../../../shared/contracts/ids.ts'
 import { MINUTE_MS, SECOND_MS, type Clock } from '../../../shared/running/clock.ts'
 import type { Log } from '../../../shared/running/log.ts'
 import type { Secrets } from '../../../shared/secrets/secrets.ts'
-import type { Pool } from '../../ground/database/sql.ts'
+import { transaction, type Pool } from '../../ground/database/sql.ts'
 import { cookie } from '../../ground/http/reply.ts'
 import type { ProviderSettings } from '../../ground/terms/provider.ts'
 import * as queries from '../access/provider-queries.ts'
@@ -17,7 +17,7 @@ import type { Accounts, Circumstances, SignedIn } from '../accounts/contract.ts'
 import type { OrganisationHooks } from '../organisations/dependencies.ts'
 import { followGroups } from '../organisations/grouped.ts'
 import type { Asked, ProviderClient } from './client.ts'
-import { recheckNext, sealGrant } from './recheck.ts'
+import { openGrant, recheckNext, sealGrant } from './recheck.ts'
 import { roleOfGroups, type ProvedPerson, type ProviderGrant } from './rules.ts'
 
 export const PROVIDER_PATHS = {
@@ -73,7 +73,7 @@ export interface ProviderSignIn {
   /** `callback`: the whole address that it came back to. */
   finish(callback: URL, sealed: string | undefined, circumstances: Circumstances): Promise<Finished>
   readonly clearedCookie: string
-  /** Ends what a logout token names. False when it is none of the provider's. */
+  /** Ends what a logout token names: sessions, and with them the grants that were given in them. False for none of the provider's. */
   logOut(token: string): Promise<boolean>
   /** Asks after everyone who is due. People stay in while the provider is away. A job. */
   recheck(stopping: AbortSignal): Promise<void>
@@ -130,7 +130,8 @@ export function createProviderSignIn(deps: ProviderDependencies): ProviderSignIn
       // The question about them that is under way may end in their removal: decided once it is over.
       await queries.lockIdentitiesOf(tx, user.userId)
       const isBack = await queries.isRemoved(tx, user.userId)
-      await queries.putIdentity(tx, { id: identityId, issuer, subject, userId: user.userId, sealedGrant, now: now() })
+      const identity = { id: identityId, issuer, subject, userId: user.userId, sealedGrant, sid }
+      await queries.putIdentity(tx, { ...identity, now: now() })
       if (isBack) await hooks.onMemberBack(tx, user.userId, now())
       if (groups.size > 0) await followGroups(tx, { issuer, name, ...user, role, now: now() }, hooks)
       // Two first sign-ins at once: whichever row is there is theirs.
@@ -184,7 +185,13 @@ export function createProviderSignIn(deps: ProviderDependencies): ProviderSignIn
     async logOut(token) {
       const ended = await client.readLogoutToken(token)
       if (!ended) return false
-      await queries.deleteProviderSessions(sql, { issuer: settings.issuer, ...ended })
+      const over = { issuer: settings.issuer, ...ended }
+      await transaction(sql, async (tx) => {
+        // A grant that ended with its session would be refused at the next question, and read as a removal.
+        for (const identity of await queries.lockLoggedOut(tx, over))
+          if (!openGrant(secrets, identity)?.isOffline) await queries.forgetGrant(tx, identity.id)
+        await queries.deleteProviderSessions(tx, over)
+      })
       return true
     },
 

@@ -59,6 +59,19 @@ export interface ProviderGrant {
   readonly accessToken: string
   /** When the access token ends; null where the provider does not say. */
   readonly accessEndsAt: number | null
+  /**
+   * The refresh token is one for offline access, which outlives the session in which it was given (OpenID Connect
+   * Back-Channel Logout 1.0 §2.7). Everything else may end with that session. Absent in grants of earlier releases.
+   */
+  readonly isOffline?: boolean
+}
+
+/** Did the provider give offline access? Without a `scope` in its answer it gave what was asked for (RFC 6749 §5.1). */
+export function givesOffline(
+  answer: { readonly refresh_token?: string; readonly scope?: string },
+  asked: readonly string[],
+): boolean {
+  return answer.refresh_token !== undefined && (answer.scope?.split(' ') ?? asked).includes('offline_access')
 }
 
 export type HowToCheck = 'refresh' | 'userinfo' | 'trust' | 'run_out'
@@ -67,7 +80,7 @@ export type HowToCheck = 'refresh' | 'userinfo' | 'trust' | 'run_out'
  * How a person is asked after:
  * 1. With a refresh token: it is used, which fails for whoever was removed.
  * 2. With an access token that still works: who it belongs to. One whose end nobody knows is used where nothing else is.
- * 3. The provider tells us itself when a session ends; nobody is asked after.
+ * 3. The provider tells us itself when a session ends; nobody is asked after. After a logout there is no grant at all.
  * 4. Otherwise there is nothing to ask with, and they sign in again.
  */
 export function howToCheck(

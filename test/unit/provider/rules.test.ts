@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { readControlConfig } from '../../../control/ground/config.ts'
-import { groupsOf, howToCheck, logoutOf, personOf, roleOfGroups } from '../../../control/people/provider/rules.ts'
+import {
+  givesOffline,
+  groupsOf,
+  howToCheck,
+  logoutOf,
+  personOf,
+  roleOfGroups,
+} from '../../../control/people/provider/rules.ts'
 
 describe('who it is', () => {
   const claims = { sub: 'a', email: 'a@example.com', email_verified: true }
@@ -68,6 +75,16 @@ test.each([
   [{ refreshToken: undefined, accessEndsAt: 10 }, false, 'run_out'],
 ] as const)('%j is asked after, logouts told: %s: %s', (grant, tells, expected) => {
   expect(howToCheck({ accessToken: 'a', ...grant }, 10, tells)).toBe(expected)
+})
+
+test.each([
+  [{ refresh_token: 'r', scope: 'openid offline_access' }, [], true],
+  [{ refresh_token: 'r', scope: 'openid' }, ['openid', 'offline_access'], false],
+  [{ refresh_token: 'r' }, ['openid', 'offline_access'], true],
+  [{ refresh_token: 'r' }, ['openid'], false],
+  [{ scope: 'openid offline_access' }, ['openid', 'offline_access'], false],
+])('%j after %j was asked for gives offline access: %s', (answer, asked, expected) => {
+  expect(givesOffline(answer, asked)).toBe(expected)
 })
 
 test.each([
