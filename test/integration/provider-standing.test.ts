@@ -1,4 +1,4 @@
-/** What it means that nothing is left to ask the provider with, or that a person logs out there, and how an operator lets in whom it removed. */
+/** What it means that nothing is left to ask the provider with, that a person logs out there, and that one was removed. */
 import { describe, expect, test } from 'vitest'
 import { commands } from '../../control/operations/admin/commands.ts'
 import { subjectOf } from '../../control/drops/viewers/lists.ts'
@@ -118,5 +118,45 @@ describe('a logout at the provider is no removal', () => {
     expect([await world.hasToken(), provider.refreshes]).toEqual([true, 1])
     await world.leave()
     expect(await world.hasToken()).toBe(false)
+  })
+})
+
+describe('a different person with the address of one who was removed', () => {
+  test('gets the account, and nothing that the former person holds opens it', async () => {
+    const world = await manySided(shared)
+    const { instance, userId, sql } = world
+    const { site, subject, ended } = await world.openPrivateDrop()
+    await sql`insert into code_generators (user_id, sealed_secret, created_at, confirmed_at)
+      values (${userId}, 'x', '2026-01-01', '2026-01-01')`
+    await sql`insert into recovery_codes (user_id, code_hash) values (${userId}, ${`code of ${userId}`})`
+    await sql`insert into passkeys (id, user_id, name, public_key, counter, created_at)
+      values (${`passkey of ${userId}`}, ${userId}, 'Phone', decode('00', 'hex'), 0, '2026-01-01')`
+    await world.comeByProvider()
+    await world.leave()
+    const hired = await world.comeByProvider({ ...world.ada, sub: `${world.ada.sub}-hired` })
+    expect(await hired.isWelcome()).toBe(true)
+    expect(await world.hasToken()).toBe(false)
+    await expect(world.withPassword()).rejects.toMatchObject({ code: 'wrong_credentials' })
+    for (const table of ['code_generators', 'recovery_codes', 'passkeys'])
+      expect((await sql`select 1 from ${sql(table)} where user_id = ${userId}`).length, table).toBe(0)
+    // Browsers of the former person stay outside; the new one is a member who comes in anew.
+    expect(await ended()).toEqual([subject])
+    const own = await subjectOf(sql, site.id, world.ada.email)
+    expect([own?.startsWith(`${userId}.`), own === subject]).toEqual([true, false])
+    const entries = await sql`select 1 from audit_log where action = 'account.access_ended' and subject = ${userId}`
+    expect(entries.length).toBe(1)
+    // Coming again, they keep what is theirs.
+    const { orgId } = world
+    const owner = { userId, orgId, emailVerified: true }
+    const { token } = await instance.services.tokens.createFor(owner, { name: 'ci' })
+    await world.comeByProvider({ ...world.ada, sub: `${world.ada.sub}-hired` })
+    expect(await instance.services.access.tokenActor(token, '::1')).toBeDefined()
+  })
+
+  test('the same person under a second id, who was never removed, keeps everything', async () => {
+    const world = await manySided(shared)
+    await world.comeByProvider()
+    await world.comeByProvider({ ...world.ada, sub: `${world.ada.sub}-second` })
+    expect([await world.hasToken(), await world.sessionOf(await world.withPassword())]).toEqual([true, true])
   })
 })

@@ -41,6 +41,17 @@ export async function isRemoved(sql: Sql, userId: string): Promise<boolean> {
   return row?.removed ?? false
 }
 
+/** The provider removed someone of this account whom it knows by another id. */
+export async function hasRemovedNamesake(
+  sql: Sql,
+  { userId, issuer, subject }: Pick<IdentityRow, 'userId' | 'subject'> & { readonly issuer: string },
+): Promise<boolean> {
+  const rows = await sql`
+    select 1 from provider_identities
+    where user_id = ${userId} and issuer = ${issuer} and subject <> ${subject} and lapsed_at is not null limit 1`
+  return rows.length === 1
+}
+
 /** Waits for what is being found out about the person; what is read afterwards holds until the transaction ends. */
 export async function lockIdentitiesOf(sql: Sql, userId: string): Promise<void> {
   await sql`select 1 from provider_identities where user_id = ${userId} order by id for no key update`

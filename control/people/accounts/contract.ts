@@ -38,6 +38,13 @@ export interface SessionEntry {
   readonly current: boolean
 }
 
+/** Who the provider says has come. */
+export interface LinkedPerson {
+  readonly provider: NonNullable<NewSession['provider']>
+  /** The address has brought them to the account of someone whom the provider removed: they are a different person. */
+  readonly isSuccessor: boolean
+}
+
 export type Readmitted =
   | { readonly kind: 'readmitted'; readonly userId: string }
   /** No provider has put them out. */
@@ -70,7 +77,8 @@ export interface Accounts {
   /**
    * The operator's sign-in provider vouches for this address. `userId`: who they were here before; otherwise the account
    * with that address, if it is verified, else a new one, where SIGNUP lets them have it. An account that was never
-   * verified is never joined (409 `email_taken`). `link` notes who they are there, in the same transaction.
+   * verified is never joined (409 `email_taken`). `link` notes who they are there, in the same transaction. Of a successor's
+   * account, what the former person held ends: sessions, tokens, apps, factors, the password and what they opened.
    */
   signInProved(
     person: {
@@ -80,10 +88,7 @@ export interface Accounts {
       readonly isOfKnownGroup: boolean
     },
     circumstances: Circumstances,
-    link: (
-      tx: RoutingTransaction,
-      user: { readonly userId: string; readonly email: string },
-    ) => Promise<NonNullable<NewSession['provider']>>,
+    link: (tx: RoutingTransaction, user: { readonly userId: string; readonly email: string }) => Promise<LinkedPerson>,
   ): Promise<SignedIn>
   /** Where the account has a second factor `signIn` throws 401 `second_factor_required` with `pending`; this goes on. */
   continueSignIn(input: { pending: string; code: string }, circumstances: Circumstances): Promise<SignedIn>

@@ -124,7 +124,7 @@ interface HashedPassword {
   readonly tag: string
 }
 
-async function hashedAndTagged(
+export async function hashedAndTagged(
   secrets: PasswordsDependencies['secrets'],
   email: string,
   password: string,
@@ -160,6 +160,45 @@ type EndingDependencies = Pick<
   'sql' | 'hooks' | 'links' | 'now' | 'secrets' | 'factors' | 'passwordSignIn'
 >
 
+/** Every way in but the second factor's generator, which lets no one in by itself. */
+async function endWaysIn(
+  tx: RoutingTransaction,
+  userId: string,
+  password: HashedPassword,
+  { hooks, factors, now }: Pick<EndingDependencies, 'hooks' | 'factors' | 'now'>,
+): Promise<{ sessions: number; tokens: number }> {
+  await setPasswordHash(tx, userId, password)
+  await hooks.onMemberLeft(tx, userId, undefined, now())
+  const sessions = await endSessionsOf(tx, userId)
+  const tokens = await revokeTokensOf(tx, userId, now())
+  await hooks.endConnectedApps(tx, userId, now())
+  await factors.endPasskeys(tx, userId)
+  await retireLinks(tx, userId, ['reset', 'email_change'], now())
+  return { sessions, tokens }
+}
+
+/**
+ * The account passes to a different person, for whom its address now stands: nothing that the former one holds opens it,
+ * or a drop that they opened as a member; with another password the new one comes in anew.
+ */
+export async function endFormerPerson(
+  tx: RoutingTransaction,
+  { user, password, ip }: { user: Pick<UserRow, 'id' | 'email'>; password: HashedPassword; ip: string },
+  deps: Pick<EndingDependencies, 'hooks' | 'factors' | 'now'>,
+): Promise<void> {
+  const { factors, now } = deps
+  const { sessions, tokens } = await endWaysIn(tx, user.id, password, deps)
+  await factors.forget(tx, user.id)
+  await recordAudit(tx, {
+    at: now(),
+    orgId: await findHomeOrganisation(tx, user.id),
+    actor: { userId: user.id, email: user.email, ip },
+    action: 'account.access_ended',
+    subject: user.id,
+    detail: { sessions, tokens, by: 'successor' },
+  })
+}
+
 /** For the operator: whoever has got into an account is put out, the owner comes back by the mailbox or the provider. */
 export function createAccessEnd({
   sql,
@@ -180,13 +219,7 @@ export function createAccessEnd({
       const { value: ended, changes } = await changeRoutes(sql, async (tx) => {
         const user = await lockUser(tx, known.id)
         if (!user) return undefined
-        await setPasswordHash(tx, user.id, nothing)
-        await hooks.onMemberLeft(tx, user.id, undefined, now())
-        const sessions = await endSessionsOf(tx, user.id)
-        const tokens = await revokeTokensOf(tx, user.id, now())
-        await hooks.endConnectedApps(tx, user.id, now())
-        await factors.endPasskeys(tx, user.id)
-        await retireLinks(tx, user.id, ['reset', 'email_change'], now())
+        const { sessions, tokens } = await endWaysIn(tx, user.id, nothing, { hooks, factors, now })
         if (passwordSignIn) await links.send(tx, 'reset', { userId: user.id, email: user.email })
         await recordAudit(tx, {
           at: now(),

@@ -12,6 +12,7 @@ import type { Accounts, SignedIn } from './contract.ts'
 import { currencyOf, resolveCountry } from '../organisations/countries.ts'
 import type { PartDependencies } from './dependencies.ts'
 import { findUser, findUserByEmail, insertUser, lockUser, type Namesake, type UserRow } from './queries.ts'
+import { endFormerPerson, hashedAndTagged } from './passwords.ts'
 import { enter } from './signing-in.ts'
 import { passwordTag, requireGoodPassword } from './rules.ts'
 import { deviceOf } from '../access/devices.ts'
@@ -20,7 +21,7 @@ import { noteDevice } from '../factors/devices.ts'
 
 type SigningUpDependencies = Pick<
   PartDependencies,
-  'sql' | 'hooks' | 'throttle' | 'links' | 'now' | 'secrets' | 'newcomers' | 'enqueueMail' | 'baseUrl'
+  'sql' | 'hooks' | 'throttle' | 'links' | 'now' | 'secrets' | 'newcomers' | 'enqueueMail' | 'baseUrl' | 'factors'
 >
 
 interface WantedUser {
@@ -86,7 +87,8 @@ export function createSigningUp(
     async signInProved({ email: address, userId, token, isOfKnownGroup }, circumstances, link) {
       const email = parseEmail(address)
       // Nobody knows it: there is no signing in with a password unless a reset sets one.
-      const passwordHash = await hashPassword(randomSecret(32))
+      const nobodys = await hashedAndTagged(secrets, email, randomSecret(32))
+      const passwordHash = nobodys.hash
       const country = resolveCountry({ geo: circumstances.geoCountry, acceptLanguage: circumstances.acceptLanguage })
 
       async function createProved(tx: Sql): Promise<UserRow> {
@@ -105,7 +107,8 @@ export function createSigningUp(
         if (known && userId === undefined && known.verifiedAt === null) throw errors.unverifiedNamesake()
         const user = known ? await lockUser(tx, known.id) : await createProved(tx)
         if (!user) throw errors.wrongCredentials('This account was closed.')
-        const provider = await link(tx, { userId: user.id, email: user.email })
+        const { provider, isSuccessor } = await link(tx, { userId: user.id, email: user.email })
+        if (isSuccessor) await endFormerPerson(tx, { user, password: nobodys, ip: circumstances.ip }, deps)
         return enter(tx, { user, circumstances, at: now(), isProved: false, provider }, deps)
       })
       await hooks.propagate(changes)

@@ -131,13 +131,14 @@ export function createProviderSignIn(deps: ProviderDependencies): ProviderSignIn
       await queries.lockIdentitiesOf(tx, user.userId)
       const isBack = await queries.isRemoved(tx, user.userId)
       const identity = { id: identityId, issuer, subject, userId: user.userId, sealedGrant, sid }
+      const isSuccessor = !known && (await queries.hasRemovedNamesake(tx, identity))
       await queries.putIdentity(tx, { ...identity, now: now() })
-      if (isBack) await hooks.onMemberBack(tx, user.userId, now())
+      if (isBack && !isSuccessor) await hooks.onMemberBack(tx, user.userId, now())
       if (groups.size > 0) await followGroups(tx, { issuer, name, ...user, role, now: now() }, hooks)
       // Two first sign-ins at once: whichever row is there is theirs.
       const stored = await queries.findIdentity(tx, issuer, subject)
       if (stored?.userId !== user.userId) throw errors.providerRefused('You signed in twice at once. Try again.')
-      return { identityId: stored.id, sid }
+      return { provider: { identityId: stored.id, sid }, isSuccessor }
     })
   }
 

@@ -27,7 +27,10 @@ const DEEDS: Readonly<Record<AuditAction, (facts: Facts) => string>> = {
   'account.email_changed': ({ fact }) => `Changed the e-mail address${after(' from ', fact('from'))}`,
   'account.password_changed': () => 'Changed the password',
   'account.password_reset': () => 'Reset the password by mail',
-  'account.access_ended': () => 'Ended every way into the account',
+  'account.access_ended': ({ fact }) =>
+    fact('by') === 'successor'
+      ? 'Ended what the former person held: the sign-in provider gave the address to another'
+      : 'Ended every way into the account',
   'account.readmitted': () => 'Let the account in again that the sign-in provider had put out',
   'account.passkey_added': ({ fact }) => `Added the passkey ${quoted(fact('name'))}`,
   'account.passkey_removed': ({ fact }) => `Removed the passkey ${quoted(fact('name'))}`,
