@@ -460,7 +460,7 @@ describe('a passkey is a second factor too', () => {
   test('lost ones go after a day of mails, at the next sign-in with the password', async () => {
     const actor = await fixture.newAccount()
     await addPasskey(actor)
-    await fixture.factors.requestRecovery(actor)
+    await fixture.factors.requestRecovery(actor, 'session')
     const again = () => fixture.accounts.signIn({ email: actor.email, password: PASSWORD }, VISIT)
     fixture.advance(23 * HOUR_MS)
     await again()

@@ -173,6 +173,10 @@ export async function deleteProviderSessions(sql: Sql, { issuer, subject, sid }:
   return rows.count
 }
 
+export async function hasIdentity(sql: Sql, userId: string): Promise<boolean> {
+  return (await sql`select 1 from provider_identities where user_id = ${userId} limit 1`).length === 1
+}
+
 /** With the account goes what names the person elsewhere. */
 export async function deleteIdentitiesOf(sql: Sql, userId: string): Promise<void> {
   await sql`delete from provider_identities where user_id = ${userId}`

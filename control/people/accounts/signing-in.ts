@@ -175,7 +175,7 @@ export function createSigningIn(deps: SigningInDependencies): SigningIn {
     async requestRecovery(pending) {
       const user = await pendingUser(pending)
       const orgId = await findHomeOrganisation(sql, user.id)
-      return factors.requestRecovery({ userId: user.id, email: user.email, orgId })
+      return factors.requestRecovery({ userId: user.id, email: user.email, orgId }, 'password')
     },
 
     async signOut(sessionSecret) {

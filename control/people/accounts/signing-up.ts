@@ -7,7 +7,7 @@ import { randomSecret } from '../../../shared/secrets/secrets.ts'
 import { recordAudit } from '../audit/audit.ts'
 import { transaction, type Sql } from '../../ground/database/sql.ts'
 import { changeRoutes } from '../../ground/routing/changes.ts'
-import { createPersonalOrganisation } from '../organisations/personal.ts'
+import { createPersonalOrganisation, findHomeOrganisation } from '../organisations/personal.ts'
 import type { Accounts, SignedIn } from './contract.ts'
 import { currencyOf, resolveCountry } from '../organisations/countries.ts'
 import type { PartDependencies } from './dependencies.ts'
@@ -37,7 +37,7 @@ type CreatedUser = Pick<SignedIn, 'userId' | 'orgId' | 'email'>
 export function createSigningUp(
   deps: SigningUpDependencies,
 ): Pick<Accounts, 'signUp' | 'signInProved' | 'createAccount'> {
-  const { sql, hooks, throttle, links, now, secrets, newcomers } = deps
+  const { sql, hooks, throttle, links, now, secrets, newcomers, factors } = deps
 
   return {
     async signUp(input, circumstances) {
@@ -109,6 +109,8 @@ export function createSigningUp(
         if (!user) throw errors.wrongCredentials('This account was closed.')
         const { provider, isSuccessor } = await link(tx, { userId: user.id, email: user.email })
         if (isSuccessor) await endFormerPerson(tx, { user, password: nobodys, ip: circumstances.ip }, deps)
+        const orgId = await findHomeOrganisation(tx, user.id)
+        await factors.applyRecovery(tx, { userId: user.id, email: user.email, orgId })
         return enter(tx, { user, circumstances, at: now(), isProved: false, provider }, deps)
       })
       await hooks.propagate(changes)

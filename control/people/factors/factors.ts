@@ -11,6 +11,7 @@ import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
 import { createThrottle, type Allowance } from '../../ground/http/limits/throttle.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
 import { changeRoutes } from '../../ground/routing/changes.ts'
+import { hasIdentity } from '../access/provider-queries.ts'
 import { recordAudit } from '../audit/audit.ts'
 import type { OrganisationHooks } from '../organisations/dependencies.ts'
 import { endWithoutFactor, findHomeOrganisation } from '../organisations/personal.ts'
@@ -42,7 +43,12 @@ export interface FactorState {
   readonly recoveryCodesLeft: number
   /** When the factors are taken away, unless someone stops it. */
   readonly recoveryDueAt: Date | undefined
+  /** The operator's sign-in provider knows the person. */
+  readonly isOfProvider: boolean
 }
+
+/** How the one who says that everything is lost has come: by the password a moment ago, or in a session. */
+export type RecoveryAsker = 'password' | 'session'
 
 /** What stopped a recovery: the link in the mail, a session, or a factor that was shown. */
 type RecoveryStop = 'mail' | 'session' | 'code' | 'passkey'
@@ -68,15 +74,18 @@ export interface Factors {
   takeCode(userId: string, code: string): Promise<void>
   /** The session that calls has proved itself, for ten minutes. */
   prove(actor: Actor, code: string): Promise<void>
-  /** The person knows the password and has nothing else. A day from now the password alone suffices, and passkeys are gone. */
-  requestRecovery(person: Person): Promise<{ dueAt: Date }>
+  /**
+   * The person can sign in, by the password or the operator's provider, and has nothing else. A day from now that alone
+   * suffices, and passkeys are gone.
+   */
+  requestRecovery(person: Person, by: RecoveryAsker): Promise<{ dueAt: Date }>
   /** Behind the link in the mail. 400 `invalid_link` when there is nothing to stop. */
   cancelRecovery(token: string): Promise<void>
   /** In a session that has proved itself: who holds a stolen one must not keep the person waiting. */
   stopRecovery(actor: Actor): Promise<void>
   /** Whoever has just shown a factor has not lost everything. Says nothing where nothing was under way. */
   endRecovery(userId: string, by: 'code' | 'passkey'): Promise<void>
-  /** In the transaction of a sign-in by password: takes the factors away where the day is over. */
+  /** In the transaction of a sign-in by password or provider: takes the factors away where the day is over. */
   applyRecovery(tx: Sql, person: Person): Promise<boolean>
   /** In the transaction of what ends every way in. */
   endPasskeys(sql: Sql, userId: string): Promise<void>
@@ -142,6 +151,7 @@ export function createFactors(deps: FactorsDependencies): Factors {
         hasGenerator: await queries.hasFactor(sql, userId),
         recoveryCodesLeft: await queries.countRecoveryCodes(sql, userId),
         recoveryDueAt: (await queries.findRecovery(sql, userId))?.dueAt,
+        isOfProvider: await hasIdentity(sql, userId),
       }
     },
 
@@ -264,7 +274,7 @@ function createRecovery(
     })
 
   return {
-    async requestRecovery({ userId, email, orgId }) {
+    async requestRecovery({ userId, email, orgId }, by) {
       await throttle.require('recoveryPerAccount', userId)
       const token = randomSecret()
       const dueAt = new Date(clock.now() + RECOVERY_DELAY_MS)
@@ -275,7 +285,7 @@ function createRecovery(
           eventKey: `factor_recovery:${userId}:${clock.now()}`,
           to: email,
           template: 'factor_recovery',
-          data: { at: dueAt, link: `${baseUrl}${RECOVERY_PATH}?token=${token}` },
+          data: { at: dueAt, by, link: `${baseUrl}${RECOVERY_PATH}?token=${token}` },
         })
         await recordAudit(tx, auditOf({ userId, email, orgId }, 'account.recovery_requested', now()))
         return { dueAt }

@@ -20,7 +20,7 @@ const samples: { [Name in MailTemplate]: MailData[Name] } = {
   password_changed: { resetLink: link, tokensAndAppsEnded: true },
   invitation: { link, until: at, organisation: 'Acme', inviter: 'ada@example.com', role: 'admin' },
   second_factor_changed: { what: 'on', link },
-  factor_recovery: { at, link },
+  factor_recovery: { at, by: 'session', link },
   factor_recovery_stopped: { by: 'session', link },
   new_device: { device: 'Firefox on Linux', ip: '203.0.113.7', at, link },
   sign_up_invitation: { link, until: at },

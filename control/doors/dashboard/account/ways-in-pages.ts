@@ -2,6 +2,7 @@
 import { safeNext } from '../../../../shared/http/safe-next.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import type { Route } from '../../../ground/http/route.ts'
+import type { FactorState } from '../../../people/factors/factors.ts'
 import { flashOf } from '../frame/flash.ts'
 import type { Handlers } from '../frame/handlers.ts'
 import type { DashboardServices } from '../frame/services.ts'
@@ -14,6 +15,7 @@ import {
   recoveryBegunBody,
   recoveryCodesBody,
   waysInBody,
+  type SignInWays,
 } from './ways-in-view.ts'
 
 const HOME = '/account/ways-in'
@@ -27,8 +29,10 @@ export function waysInRoutes(services: DashboardServices, handlers: Handlers): R
   const { accountPage: page, accountForm: form } = handlers
   return [
     page(HOME, async ({ request, viewer, actor }) => {
+      const state = await factors.stateOf(actor.userId)
       const view = {
-        factors: await factors.stateOf(actor.userId),
+        factors: state,
+        signIn: signInWays(services, state),
         passkeys: await passkeys.list(actor.userId),
         sessions: await accounts.listSessions(actor),
         tokens: await tokens.list(actor),
@@ -51,25 +55,35 @@ export function waysInRoutes(services: DashboardServices, handlers: Handlers): R
   ]
 }
 
-function proofRoutes(
-  { factors, passkeys }: DashboardServices,
-  { accountPage: page, accountForm: form }: Handlers,
-): Route[] {
+function signInWays(
+  { config, providerSignIn }: Pick<DashboardServices, 'config' | 'providerSignIn'>,
+  { isOfProvider }: Pick<FactorState, 'isOfProvider'>,
+): SignInWays {
+  const hasPasswords = config.passwordSignIn
+  return { hasPasswords, provider: isOfProvider || !hasPasswords ? providerSignIn?.name : undefined }
+}
+
+function proofRoutes(services: DashboardServices, { accountPage: page, accountForm: form }: Handlers): Route[] {
+  const { factors, passkeys } = services
   return [
     page(PROVE, async ({ request, viewer, actor }) => {
-      const { hasGenerator } = await factors.stateOf(actor.userId)
+      const state = await factors.stateOf(actor.userId)
       const hasPasskeys = (await passkeys.list(actor.userId)).length > 0
       const next = safeNext(request.query.get('next') ?? undefined, HOME)
-      const body = proveBody(viewer, { next, hasGenerator, hasPasskeys })
+      const { hasGenerator } = state
+      const body = proveBody(viewer, { next, hasGenerator, hasPasskeys, signIn: signInWays(services, state) })
       return accountPage('/ways-in', body, { scripts: ['passkeys'] })
     }),
     form(PROVE, { on: PROVE, keeps: ['next'], verified: false, names: CODE }, async ({ actor, form: sent }) => {
       await factors.prove(actor, sent.get('code') ?? '')
       return seeOther(safeNext(sent.get('next'), HOME))
     }),
-    form(`${PROVE}/lost`, { on: PROVE, verified: false }, async ({ actor }) =>
-      accountPage('/ways-in', recoveryBegunBody((await factors.requestRecovery(actor)).dueAt)),
-    ),
+    form(`${PROVE}/lost`, { on: PROVE, verified: false }, async ({ actor }) => {
+      const { dueAt } = await factors.requestRecovery(actor, 'session')
+      const state = await factors.stateOf(actor.userId)
+      const { hasGenerator } = state
+      return accountPage('/ways-in', recoveryBegunBody(dueAt, { hasGenerator, signIn: signInWays(services, state) }))
+    }),
     form(`${HOME}/recovery/stop`, { on: HOME, verified: false }, async ({ actor }) => {
       await factors.stopRecovery(actor)
       return seeOther(`${HOME}?done=factor-kept`)

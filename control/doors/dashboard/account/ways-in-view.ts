@@ -13,8 +13,21 @@ import { countInWords, dayInWords, spoken, timeAgo } from '../parts/words.ts'
 import type { AppEntry } from './account-view.ts'
 import { lastUseInWords, reachInWords } from './tokens-view.ts'
 
+/** How the person signs in, for sentences that send them there. */
+export interface SignInWays {
+  readonly hasPasswords: boolean
+  /** What the operator's provider is called; undefined for who does not sign in with it. */
+  readonly provider: string | undefined
+}
+
+function inWords({ hasPasswords, provider }: SignInWays): string {
+  if (provider === undefined) return 'with your password'
+  return hasPasswords ? `with your password or with ${provider}` : `with ${provider}`
+}
+
 export interface WaysIn {
   readonly factors: FactorState
+  readonly signIn: SignInWays
   readonly passkeys: readonly PasskeyEntry[]
   readonly sessions: readonly SessionEntry[]
   readonly tokens: readonly TokenEntry[]
@@ -29,7 +42,7 @@ export function waysInBody(viewer: AccountViewer, view: WaysIn): Html {
       Everything that opens your account, when it was last used, and how to close it. What you do not recognise, end, and
       <a href="/account">change your password</a>.
     </p>
-    ${factorCard(viewer, view.factors, view.passkeys.length > 0)}
+    ${factorCard(viewer, view)}
     ${passkeyCard(viewer, view)}
     ${sessionCard(viewer, view)}
     ${tokenCard(view)}
@@ -37,7 +50,8 @@ export function waysInBody(viewer: AccountViewer, view: WaysIn): Html {
   `
 }
 
-function factorCard(viewer: Viewer, factors: FactorState, hasPasskeys: boolean): Html {
+function factorCard(viewer: Viewer, { factors, passkeys, signIn }: WaysIn): Html {
+  const hasPasskeys = passkeys.length > 0
   return html`
     <section class="card" aria-labelledby="factor-title">
       <div class="head">
@@ -48,7 +62,7 @@ function factorCard(viewer: Viewer, factors: FactorState, hasPasskeys: boolean):
             : html`<span class="tag ${hasPasskeys ? '' : 'warn'}">${hasPasskeys ? 'Password or passkey' : 'Password only'}</span>`
         }
       </div>
-      ${factors.recoveryDueAt && recoveryNotice(viewer, factors.recoveryDueAt)}
+      ${factors.recoveryDueAt && recoveryNotice(viewer, factors.recoveryDueAt, signIn)}
       ${
         factors.hasGenerator
           ? html`
@@ -73,14 +87,14 @@ function factorCard(viewer: Viewer, factors: FactorState, hasPasskeys: boolean):
   `
 }
 
-/** Whoever asked for it knows the password: the person reads it here too, beside the mail. */
-function recoveryNotice(viewer: Viewer, dueAt: Date): Html {
+/** Whoever asked for it can sign in: the person reads it here too, beside the mail. */
+function recoveryNotice(viewer: Viewer, dueAt: Date, signIn: SignInWays): Html {
   return html`
     <div class="notice warn stack" role="status">
       <p>
-        Someone with your password said that the second factor is lost. From ${dueAt.toUTCString()} on, the password
-        alone opens this account, and passkeys are removed. Was that not you? Stop it, and
-        <a href="/account">change your password</a>.
+        Someone who can sign in to your account said that the second factor is lost. From ${dueAt.toUTCString()} on,
+        signing in ${inWords(signIn)} takes it away, and passkeys are removed. Was that not you? Stop
+        it${signIn.hasPasswords && html`, and <a href="/account">change your password</a>`}.
       </p>
       ${button(viewer, '/account/ways-in/recovery/stop', 'Keep my second factor')}
     </div>
@@ -317,38 +331,48 @@ export function recoveryCodesBody(codes: readonly string[]): Html {
 /** Before what cannot be undone: `next` is where the person was. */
 export function proveBody(
   viewer: Viewer,
-  { next, hasGenerator, hasPasskeys }: { next: string; hasGenerator: boolean; hasPasskeys: boolean },
+  { next, hasGenerator, hasPasskeys, signIn }: LostFactor & { next: string; hasPasskeys: boolean },
 ): Html {
+  // Who signs in with a password says that everything is lost where a code is asked for; the provider asks for none.
+  const mayBeLost = hasGenerator ? signIn.provider !== undefined : hasPasskeys
   return html`
     <section class="card" aria-labelledby="prove-title">
       <h2 id="prove-title">Prove that it is you</h2>
       <p>What you are about to do reaches far. Show your second factor: that is enough for the next ten minutes.</p>
-      ${hasPasskeys && passkeyProof(viewer, next, hasGenerator)}
+      ${hasPasskeys && passkeyProof(next, hasGenerator)}
       ${(hasGenerator || !hasPasskeys) && codeProof(viewer, next)}
+      ${mayBeLost && lostForm(viewer, { hasGenerator, signIn })}
     </section>
   `
 }
 
-function passkeyProof(viewer: Viewer, next: string, hasGenerator: boolean): Html {
+function passkeyProof(next: string, hasGenerator: boolean): Html {
   return html`
     <form class="form" data-passkey="prove" data-next="${next}">
       <div><button class="button primary" disabled>Use a passkey</button></div>
       <p role="status" class="small"></p>
     </form>
     ${!hasGenerator && html`<noscript><p class="notice">Showing a passkey needs JavaScript.</p></noscript>`}
-    ${
-      !hasGenerator &&
-      html`
-        <details>
-          <summary>All passkeys are lost?</summary>
-          <p>
-            Ask for their removal. We write to your mailbox, where it can be stopped; a day from now, sign in with your
-            password again, and they are gone.
-          </p>
-          ${button(viewer, '/account/prove/lost', 'Remove my passkeys in a day', 'danger')}
-        </details>
-      `
-    }
+  `
+}
+
+/** What is lost: the generator with everything else, or passkeys alone. */
+interface LostFactor {
+  readonly hasGenerator: boolean
+  readonly signIn: SignInWays
+}
+
+function lostForm(viewer: Viewer, { hasGenerator, signIn }: LostFactor): Html {
+  const what = hasGenerator ? 'second factor' : 'passkeys'
+  return html`
+    <details>
+      <summary>${hasGenerator ? 'Everything is lost?' : 'All passkeys are lost?'}</summary>
+      <p>
+        Ask for the removal of your ${what}. We write to your mailbox, where it can be stopped; a day from now, sign in
+        ${inWords(signIn)} again, and ${hasGenerator ? 'codes and passkeys are' : 'they are'} gone.
+      </p>
+      ${button(viewer, '/account/prove/lost', `Remove my ${what} in a day`, 'danger')}
+    </details>
   `
 }
 
@@ -364,13 +388,13 @@ function codeProof(viewer: Viewer, next: string): Html {
   `
 }
 
-export function recoveryBegunBody(dueAt: Date): Html {
+export function recoveryBegunBody(dueAt: Date, { hasGenerator, signIn }: LostFactor): Html {
   return html`
     <section class="card" aria-labelledby="lost-title">
-      <h2 id="lost-title">Your passkeys go in a day</h2>
+      <h2 id="lost-title">Your ${hasGenerator ? 'second factor goes' : 'passkeys go'} in a day</h2>
       <p>
-        From ${dueAt.toUTCString()} on, sign in with your password alone. The mail that we sent stops it, and so does a
-        passkey.
+        From ${dueAt.toUTCString()} on, sign in ${inWords(signIn)} alone. The mail that we sent stops it, and so does
+        ${hasGenerator ? 'a code or a passkey' : 'a passkey'}.
       </p>
       <p><a class="button" href="/account/ways-in">Back</a></p>
     </section>

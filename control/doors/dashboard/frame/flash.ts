@@ -39,7 +39,7 @@ const MESSAGES: ReadonlyMap<string, Flash> = new Map([
   ['joined', { tone: 'good', text: 'You have joined the organisation.' }],
   ['saved', { tone: 'good', text: 'Saved. Visitors see it now.' }],
   ['passkey-added', { tone: 'good', text: 'The passkey is added. You can sign in with it from now on.' }],
-  ['factor-off', { tone: 'good', text: 'The second factor is off. Your password alone opens the account.' }],
+  ['factor-off', { tone: 'good', text: 'The second factor is off. Signing in is enough.' }],
   ['factor-kept', { tone: 'good', text: 'Stopped. Everything that opens your account stays as it is.' }],
   ['workflow-trusted', { tone: 'good', text: 'Trusted. It can publish from its next run on.' }],
   ['workflow-removed', { tone: 'good', text: 'Removed. It cannot publish any more.' }],

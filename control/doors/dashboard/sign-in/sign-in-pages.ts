@@ -253,7 +253,7 @@ function linkRoutes({ accounts, factors, config }: DashboardServices, handlers: 
           await factors.cancelRecovery(sent.get('token') ?? '')
           return messagePage({
             title: 'Stopped',
-            lead: 'Your second factor stays. Someone knows your password: choose a new one.',
+            lead: 'Your second factor stays. Someone can sign in to your account: sign out everywhere, and choose a new password if you have one.',
             actions: html`<a class="button primary" href="/reset">Choose a new password</a>`,
           })
         },

@@ -23,8 +23,8 @@ export interface MailData {
   sign_up_invitation: { link: string; until: Date }
   token_ending: { name: string; at: Date; link: string }
   second_factor_changed: { what: 'on' | 'off'; link: string }
-  /** `at`: when the password alone suffices. */
-  factor_recovery: { at: Date; link: string }
+  /** `at`: when the password, or the sign-in provider, alone suffices. `by`: how the one who asked had come. */
+  factor_recovery: { at: Date; by: 'password' | 'session'; link: string }
   factor_recovery_stopped: { by: 'mail' | 'session' | 'code' | 'passkey'; link: string }
   new_device: { device: string; ip: string; at: Date; link: string }
   /** `at`: when each expires. */
@@ -193,18 +193,24 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name], service
     paragraphs: [
       what === 'on'
         ? `Signing in to your ${service} account now also asks for a code. Keep the recovery codes where you find them without your phone.`
-        : `Signing in to your ${service} account no longer asks for a code: the password alone suffices.`,
-      'If that was not you, change your password at once.',
+        : `Signing in to your ${service} account no longer asks for a second factor.`,
+      'If that was not you, end what you do not recognise at once, and change your password if you have one.',
     ],
     action: { label: 'See all ways in', url: link },
     footer: 'You get this mail because it is about the safety of your account.',
   }),
-  factor_recovery: ({ at, link }) => ({
+  factor_recovery: ({ at, by, link }, service) => ({
     subject: 'Someone wants to sign in without your second factor',
-    paragraphs: [
-      `Someone who knows your password says that your code generator and your recovery codes are lost. From ${formatTime(at)} on, the password alone will open your account.`,
-      'If it was you, wait until then and sign in. If it was not, stop it with the button below, and change your password.',
-    ],
+    paragraphs:
+      by === 'password'
+        ? [
+            `Someone who knows your password says that your code generator and your recovery codes are lost. From ${formatTime(at)} on, the password alone will open your account.`,
+            'If it was you, wait until then and sign in. If it was not, stop it with the button below, and change your password.',
+          ]
+        : [
+            `Someone who is signed in to your ${service} account says that your second factor is lost. From ${formatTime(at)} on, signing in takes codes and passkeys away.`,
+            'If it was you, wait until then and sign in again. If it was not, stop it with the button below, and sign out everywhere.',
+          ],
     action: { label: 'Stop it', url: link },
     footer: 'You get this mail because it is about the safety of your account.',
   }),
@@ -212,7 +218,7 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name], service
     subject: 'Your second factor stays',
     paragraphs: [
       `Someone said that the second factor of your ${service} account was lost. That was stopped ${STOPPED_BY[by]}: nobody signs in without it.`,
-      'Whoever asked for it knows your password. If it was not you, choose a new one.',
+      'Whoever asked for it can sign in to your account. If it was not you, sign out everywhere, and choose a new password if you have one.',
     ],
     action: { label: 'See all ways in', url: link },
     footer: 'You get this mail because it is about the safety of your account.',
