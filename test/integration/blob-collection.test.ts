@@ -38,15 +38,20 @@ async function storeNew(blobs: BlobStore, count: number): Promise<string[]> {
   return stored.map(({ hash }) => hash).toSorted()
 }
 
+/** As a database would be that was made after what the store holds. */
+const beginAnew = () => control.sql`update schema_migrations set applied_at = clock_timestamp()`
+
 test('nothing goes while the database knows no version, and nothing of a store that it mostly does not know', async () => {
   const { blobCollection, blobs } = control.services
   const lost = await storeNew(blobs, 3)
+  await beginAnew()
   aheadMs = 2 * DAY_MS
   expect(await blobCollection.run()).toEqual({ removed: 0, held: 3 })
   expect(await hashesIn(blobs)).toEqual(lost)
 
   // A first page on the new database makes it no better known to the store.
   lost.push(...(await storeNew(blobs, 30)))
+  await beginAnew()
   await control.publishPage(await control.newActor('business'), 'first')
   expect(await blobCollection.run()).toEqual({ removed: 0, held: 33 })
   expect(await hashesIn(blobs)).toEqual(expect.arrayContaining(lost))
@@ -55,6 +60,26 @@ test('nothing goes while the database knows no version, and nothing of a store t
   const left = await hashesIn(blobs)
   expect(left).not.toHaveLength(0)
   expect(left.filter((hash) => lost.includes(hash))).toEqual([])
+})
+
+test('nothing goes of a store that holds nothing of what the versions need', async () => {
+  const other = await composeServices({}, { now: () => Date.now() + 2 * DAY_MS })
+  const { blobCollection, blobs } = other.services
+  await other.publishPage(await other.newActor('business'), 'elsewhere')
+  await other.sql`update site_blobs set hash = md5(hash)`
+  const found = await hashesIn(blobs)
+  expect(await blobCollection.run()).toEqual({ removed: 0, held: found.length })
+  expect(await hashesIn(blobs)).toEqual(found)
+  await other.close()
+})
+
+test('what uploads left that were never finished goes, however much of the store it is', async () => {
+  const { blobCollection, blobs } = control.services
+  await control.publishPage(await control.newActor('business'), 'small')
+  const abandoned = await storeNew(blobs, 60)
+  aheadMs = 2 * DAY_MS
+  expect(await blobCollection.run()).toMatchObject({ held: 0 })
+  expect((await hashesIn(blobs)).filter((hash) => abandoned.includes(hash))).toEqual([])
 })
 
 test('what owners deleted goes a day later, however much of the store it is', async () => {
@@ -109,8 +134,9 @@ test('what is old and unreferenced goes, and nothing else', async () => {
     now,
     isReferenced: async (hashes) => new Set(hashes.filter((hash) => hash === oldNeeded)),
     isKnown: async () => new Set([oldOrphan]),
+    knownSince: now,
     async mayRemove(found) {
-      expect(found).toMatchObject({ blobs: 4, unneeded: 2, unknown: 1 })
+      expect(found).toMatchObject({ blobs: 4, unneeded: 2, known: 2, unknown: 1 })
       // Someone publishes these bytes again while it is decided.
       await blobs.keep(keptOrphan)
       return true
@@ -133,8 +159,9 @@ test('more than is remembered at once is found by looking again, and a version t
     maxRemembered: 3,
     isReferenced: async () => needed,
     isKnown: async () => new Set(),
+    knownSince: 0,
     async mayRemove(found) {
-      expect(found).toMatchObject({ blobs: 7, unneeded: 7, unknown: 7 })
+      expect(found).toMatchObject({ blobs: 7, unneeded: 7, known: 0, unknown: 0 })
       needed.add(hashes[0]!)
       return true
     },

@@ -102,6 +102,8 @@ export interface GarbageQuestions {
   isReferenced(hashes: readonly string[]): Promise<Set<string>>
   /** Which of these hashes a version has ever needed, as far as the database remembers. */
   isKnown(hashes: readonly string[]): Promise<Set<string>>
+  /** When the database began. What is younger was written for it, though it may remember nothing: an upload that broke off. */
+  readonly knownSince: number
   /** Whether what was found may go. Asked once, before anything does. */
   mayRemove(found: GarbageFound): Promise<boolean>
   readonly graceMs: number
@@ -113,7 +115,9 @@ export interface GarbageFound {
   readonly blobs: number
   /** Older than the grace period, and nothing references them. */
   readonly unneeded: number
-  /** Those among them that the database does not remember. */
+  /** Those that the database knows, needed or not. */
+  readonly known: number
+  /** The unneeded ones that are older than the database, which does not remember them. */
   readonly unknown: number
 }
 

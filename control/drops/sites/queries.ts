@@ -553,6 +553,11 @@ export async function knownBlobs(sql: Sql, hashes: readonly string[]): Promise<S
   return new Set(rows.map((row) => row.hash))
 }
 
+/** When the database was made: its first migration. */
+export async function databaseBeganAt(sql: Sql): Promise<Date> {
+  return one(await sql<{ at: Date }[]>`select min(applied_at) as at from schema_migrations`).at
+}
+
 /** Dropped versions count: their database has known some. */
 export async function hasVersions(sql: Sql): Promise<boolean> {
   return one(await sql<{ found: boolean }[]>`select exists (select from versions) as found`).found

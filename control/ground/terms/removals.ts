@@ -2,8 +2,8 @@
 
 /**
  * The share of all that one run may remove. Drops: a clock that is wrong, or a restore, makes many due at once, and a day's
- * work is far less. Blobs count when the database has never known them: most of a store is unknown to a database that is
- * new, or belongs to another installation.
+ * work is far less. Blobs count when they are older than the database, which has never known them: most of a store is unknown
+ * to a database that is new.
  */
 const MAX_REMOVED_SHARE = { drops: 0.1, blobs: 0.5 } as const
 /** Where there is little, a large share of it is nothing unusual. */

@@ -41,19 +41,23 @@ async function lookThrough({
   blobs,
   isReferenced,
   isKnown,
+  knownSince,
   graceMs,
   now,
   maxRemembered = MAX_REMEMBERED_BLOBS,
 }: GarbageOptions): Promise<GarbageFound & { remembered: Listed[] }> {
-  const found = { blobs: 0, unneeded: 0, unknown: 0 }
+  const found = { blobs: 0, unneeded: 0, known: 0, unknown: 0 }
   const remembered: Listed[] = []
   let batch: Listed[] = []
 
   async function judge(): Promise<void> {
     const needed = await isReferenced(hashesOf(batch))
     const unneeded = batch.filter(({ hash }) => !needed.has(hash))
-    if (unneeded.length > 0) found.unknown += unneeded.length - (await isKnown(hashesOf(unneeded))).size
+    const known = unneeded.length > 0 ? await isKnown(hashesOf(unneeded)) : needed
+    const strange = unneeded.filter(({ hash }) => !known.has(hash))
     found.unneeded += unneeded.length
+    found.known += batch.length - strange.length
+    found.unknown += strange.filter(({ modifiedAt }) => modifiedAt < knownSince).length
     remembered.push(...unneeded.slice(0, maxRemembered - remembered.length))
     batch = []
   }
