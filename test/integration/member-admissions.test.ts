@@ -182,6 +182,18 @@ describe('an organisation that asks for a second factor', () => {
     expect(await isIn(drop, of.member)).toBe(false)
   })
 
+  test('closes them when a lost factor is given up', async () => {
+    const drop = await shareWithOwner()
+    const { of, member } = drop
+    await ask(drop, true)
+    await enrol(member)
+    await world.services.factors.requestRecovery(member, 'password')
+    await world.sql`update factor_recoveries set due_at = ${new Date(NOW)} where user_id = ${member.userId}`
+    expect(await isIn(drop, of.member)).toBe(true)
+    await world.services.accounts.signIn({ email: member.email, password: PASSWORD }, VISIT)
+    expect(await isIn(drop, of.member)).toBe(false)
+  })
+
   test('sees that one is removed at the moment in which it begins to ask', async () => {
     const drop = await shareWithOwner()
     const { of, member, owner } = drop

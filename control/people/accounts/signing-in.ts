@@ -18,7 +18,7 @@ import { recordAudit } from '../audit/audit.ts'
 import { noteDevice } from '../factors/devices.ts'
 import type { Actor } from '../../ground/actor.ts'
 import { MINUTE_MS } from '../../../shared/running/clock.ts'
-import { transaction, type Sql } from '../../ground/database/sql.ts'
+import type { Sql } from '../../ground/database/sql.ts'
 import { changeRoutes, type RoutingTransaction } from '../../ground/routing/changes.ts'
 import { findHomeOrganisation } from '../organisations/personal.ts'
 import type { Accounts, SignedIn, Circumstances } from './contract.ts'
@@ -60,11 +60,12 @@ function createAdmission(deps: SigningInDependencies): Admission {
 
   /** The person knows the password; with a second factor the code is taken before anything begins. */
   async function admit(checked: UserRow, code: string | undefined, circumstances: Circumstances): Promise<SignedIn> {
-    const isRecovered = await transaction(sql, async (tx) => {
+    const recovered = await changeRoutes(sql, async (tx) => {
       const orgId = await findHomeOrganisation(tx, checked.id)
       return factors.applyRecovery(tx, { userId: checked.id, email: checked.email, orgId })
     })
-    const isAsked = !isRecovered && (await factors.isEnrolled(sql, checked.id))
+    await hooks.propagate(recovered.changes)
+    const isAsked = !recovered.value && (await factors.isEnrolled(sql, checked.id))
     if (isAsked && !code) throw errors.secondFactorRequired(pendingOf(checked))
     if (isAsked && code) await factors.takeCode(checked.id, code)
     const { value: signedIn, changes } = await changeRoutes(sql, async (tx) => {

@@ -10,7 +10,7 @@ import { isProved, requireProved, type Actor } from '../../ground/actor.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
 import { createThrottle, type Allowance } from '../../ground/http/limits/throttle.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
-import { changeRoutes } from '../../ground/routing/changes.ts'
+import { changeRoutes, type RoutingTransaction } from '../../ground/routing/changes.ts'
 import { hasIdentity } from '../access/provider-queries.ts'
 import { recordAudit } from '../audit/audit.ts'
 import type { OrganisationHooks } from '../organisations/dependencies.ts'
@@ -86,7 +86,7 @@ export interface Factors {
   /** Whoever has just shown a factor has not lost everything. Says nothing where nothing was under way. */
   endRecovery(userId: string, by: 'code' | 'passkey'): Promise<void>
   /** In the transaction of a sign-in by password or provider: takes the factors away where the day is over. */
-  applyRecovery(tx: Sql, person: Person): Promise<boolean>
+  applyRecovery(tx: RoutingTransaction, person: Person): Promise<boolean>
   /** In the transaction of what ends every way in. */
   endPasskeys(sql: Sql, userId: string): Promise<void>
   /** With the account goes all of it. */
@@ -252,7 +252,7 @@ function createEnrolment(
 }
 
 function createRecovery(
-  { sql, clock, baseUrl, enqueueMail }: FactorsDependencies,
+  { sql, clock, baseUrl, enqueueMail, hooks }: FactorsDependencies,
   throttle: { require(name: 'recoveryPerAccount', subject: string): Promise<void> },
 ): Pick<Factors, 'requestRecovery' | 'cancelRecovery' | 'stopRecovery' | 'endRecovery' | 'applyRecovery'> {
   const now = (): Date => new Date(clock.now())
@@ -312,6 +312,7 @@ function createRecovery(
       if (!recovery || recovery.dueAt > now()) return false
       await queries.deleteFactors(tx, person.userId)
       await deletePasskeysOf(tx, person.userId)
+      await endWithoutFactor(tx, hooks, person.userId, now())
       await recordAudit(tx, auditOf(person, 'account.second_factor_removed', now(), { by: 'recovery' }))
       await enqueueMail(tx, {
         eventKey: `factor_recovered:${person.userId}:${recovery.dueAt.toISOString()}`,
