@@ -190,9 +190,11 @@ export interface Exchange extends Arrival {
 export interface ForControl {
   readonly headers: IncomingHttpHeaders
   readonly body: Readable
-  /** Closed when the answer is out, or the visitor gone. */
-  readonly answer: Writable
+  readonly answer: ControlsAnswer
 }
+
+/** Closed when the answer is out, or the visitor gone. `aborted`: gone before; node:http2 has ended it then, and it seems whole. */
+export type ControlsAnswer = Writable & { readonly aborted?: boolean }
 
 /** An exchange whose request may have a body, or be control's to answer. */
 export interface FullExchange extends Exchange {

@@ -8,13 +8,13 @@
 import type { Agent, ClientRequest, IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { nodeHttp } from '../../shared/http/node-http.ts'
 import { Socket } from 'node:net'
-import { Stream, type Duplex, type Writable } from 'node:stream'
+import { Stream, type Duplex } from 'node:stream'
 import { urlToHttpOptions } from 'node:url'
 import httpProxy from 'http-proxy'
 import { limitKeyOfIp } from '../../shared/http/ip.ts'
 import { PROXY_HEADERS, RELAYED_HEADER } from '../../shared/http/relayed.ts'
 import { createShares } from '../../shared/running/shares.ts'
-import type { ForControl, FullExchange } from '../context.ts'
+import type { ControlsAnswer, ForControl, FullExchange } from '../context.ts'
 import { createControlHealth } from './control-health.ts'
 import { CONTROL_SHARES } from './control-shares.ts'
 import { GatheredBody } from './gathered-body.ts'
@@ -109,8 +109,7 @@ export interface ProxyDependencies {
 interface Forwarding {
   readonly exchange: FullExchange
   readonly headers: ControlHeaders
-  /** Closed when the answer is out, or the visitor gone. */
-  readonly answer: Writable
+  readonly answer: ControlsAnswer
   readonly body: GatheredBody | undefined
   readonly startedAt: number
   readonly onFailure: (failure: ProxyFailure) => void
@@ -415,7 +414,7 @@ function sendBack({ exchange, check }: Forwarding, answer: IncomingMessage): voi
 function abandon({ check, body, answer, outgoing }: Forwarding): void {
   clearTimeout(check)
   body?.destroy()
-  if (!answer.writableFinished) outgoing?.destroy()
+  if (answer.aborted === true || !answer.writableFinished) outgoing?.destroy()
 }
 
 function isUnanswered({ exchange, control }: Forwarding, asked: string): boolean {
