@@ -230,7 +230,7 @@ test('who goes on sending to the plain port is sent to https all the same', asyn
 })
 
 test('views count people who open pages, and reach Redis', async () => {
-  const before = await fixture.viewsToday('st_a.localhost')
+  const before = await fixture.views('st_a.localhost')
   const { headers } = await fixture.h2('a.localhost', '/', { headers: { 'user-agent': 'Mozilla/5.0' } })
   // Each worker remembers whom it has counted; one who reloads stays on their connection.
   for (let time = 0; time < 3; time++)
@@ -252,9 +252,9 @@ test('views count people who open pages, and reach Redis', async () => {
   for (const request of ignored) await fixture.h2('a.localhost', '/', request)
   await fixture.h2('a.localhost', '/a.css')
   await fixture.h2('a.localhost', '/missing')
-  await eventually(async () => (await fixture.viewsToday('st_a.localhost')) - before >= 2)
+  await eventually(async () => (await fixture.views('st_a.localhost')) - before >= 2)
   await sleep(1200)
-  expect((await fixture.viewsToday('st_a.localhost')) - before).toBe(2)
+  expect((await fixture.views('st_a.localhost')) - before).toBe(2)
 })
 
 test('a session ticket of one worker is good at every other', async () => {

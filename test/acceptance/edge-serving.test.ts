@@ -275,7 +275,9 @@ describe.each(['h1', 'h2'] as const)('over %s', (protocol) => {
     const host = `clock-${protocol}.localhost`
     const expiresAt = Date.now() + 1500
     await fixture.publish(host, { 'index.html': page('soon gone') }, { expires_at: expiresAt })
-    expect((await fixture[protocol](host, '/')).status).toBe(200)
+    const { status } = await fixture[protocol](host, '/')
+    // A machine that needs longer than that for one visit has nothing to say about the time before.
+    expect(Date.now() < expiresAt ? status : 200).toBe(200)
     await new Promise((resolve) => setTimeout(resolve, expiresAt - Date.now() + 20))
     expect((await fixture[protocol](host, '/')).status).toBe(410)
   })
@@ -343,7 +345,7 @@ describe.each(['h1', 'h2'] as const)('over %s', (protocol) => {
     expect(brotliDecompressSync(packed.body).equals(shown.body)).toBe(true)
     expect((await get('/about', { 'if-none-match': shown.headers['etag']! })).status).toBe(304)
     // Each page once for this visitor; the file that is not shown as HTML is none.
-    await expect.poll(() => fixture.viewsToday(`st_${host}`)).toBe(2)
+    await expect.poll(() => fixture.views(`st_${host}`)).toBe(2)
   })
 
   test('a missing blob costs one path: 500 with an id that the log shows once', async () => {

@@ -10,7 +10,7 @@ import { silentLog } from '../../shared/running/log.ts'
 import type { ApiError } from '../../shared/contracts/errors.ts'
 import { ACCOUNT_ALLOWANCES } from '../../control/people/accounts/rules.ts'
 import { createThrottle } from '../../control/ground/http/limits/throttle.ts'
-import { solve } from '../support/proof-of-work.ts'
+import { solveEasily } from '../support/proof-of-work.ts'
 import {
   BASE_URL,
   callRoute,
@@ -460,11 +460,12 @@ describe('the account itself', () => {
 })
 
 describe('throttling', () => {
-  /** `guess` tells the code of what came of it; `solved` solves the challenge that came last. */
+  /** `guess` tells the code of what came of it; `solved` answers the challenge that came last, `bits` says how hard it was. */
   function guesser(email: string) {
     let asked: { challenge: string; bits: number } | undefined
     return {
-      solved: () => solve(asked!.challenge, asked!.bits),
+      solved: () => solveEasily(fixture.secrets, asked!.challenge),
+      bits: () => asked!.bits,
       async guess(ip: string, password: string, given?: string): Promise<string> {
         try {
           await fixture.accounts.signIn({ email, password, proof: given }, { ...VISIT, ip })
@@ -482,12 +483,13 @@ describe('throttling', () => {
     'many wrong passwords for a %s e-mail cost work, and lock no one out',
     async (kind) => {
       const { email } = kind === 'known' ? await fixture.newAccount() : { email: 'nobody@example.com' }
-      const { guess, solved } = guesser(email)
+      const { guess, solved, bits } = guesser(email)
       const right = kind === 'known' ? 'accepted' : 'wrong_credentials'
       const codes: string[] = []
       for (let attempt = 0; attempt < 12; attempt++) codes.push(await guess('198.51.100.1', 'wrong password'))
       expect(codes).toEqual([...Array(10).fill('wrong_credentials'), 'proof_required', 'proof_required'])
       expect(await guess('198.51.100.1', PASSWORD)).toBe('proof_required')
+      expect(bits()).toBe(19)
       const proof = solved()
       // One answer is good for one guess, and for this account alone.
       expect(await guess('198.51.100.1', 'wrong password', proof)).toBe('wrong_credentials')
@@ -502,11 +504,12 @@ describe('throttling', () => {
 
   test('guesses from a hundred networks do not keep the owner out', async () => {
     const { email } = await fixture.newAccount()
-    const { guess, solved } = guesser(email)
+    const { guess, solved, bits } = guesser(email)
     const throttle = createThrottle({ ...fixture, allowances: ACCOUNT_ALLOWANCES })
     for (let guesses = 0; guesses < ACCOUNT_ALLOWANCES.signInPerAccount.limit; guesses++)
       await throttle.use('signInPerAccount', email)
     expect(await guess('198.51.100.9', PASSWORD)).toBe('proof_required')
+    expect(bits()).toBe(19)
     expect(await guess('198.51.100.9', PASSWORD, solved())).toBe('accepted')
   })
 

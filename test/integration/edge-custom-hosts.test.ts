@@ -45,8 +45,11 @@ test.each(siteStates)(
 )
 
 test('a drop that expires does so at its custom domain, to the second', async () => {
-  await fixture.publish('drop.localhost', { 'index.html': '<p>hello' }, { expires_at: Date.now() + 1500 })
-  expect((await fixture.h2(DOMAIN, '/')).status).toBe(200)
+  const expiresAt = Date.now() + 1500
+  await fixture.publish('drop.localhost', { 'index.html': '<p>hello' }, { expires_at: expiresAt })
+  const { status } = await fixture.h2(DOMAIN, '/')
+  // A machine that needs longer than that for one visit has nothing to say about the time before.
+  expect(Date.now() < expiresAt ? status : 200).toBe(200)
   await expect.poll(async () => (await fixture.h2(DOMAIN, '/')).status).toBe(410)
 })
 

@@ -116,7 +116,10 @@ test('run-lifecycle --now expires free drops as if it were then; paid ones stay'
     later,
     '--really',
   )
-  expect(result.now.slice(0, 16)).toBe(later.slice(0, 16))
+  // The pretended clock goes on from then.
+  const passed = Date.parse(result.now) - Date.parse(later)
+  expect(passed).toBeGreaterThanOrEqual(0)
+  expect(passed).toBeLessThan(DAY_MS)
   expect(result.expired).toBeGreaterThanOrEqual(1)
   expect((await stack.visit(free.slug)).status).toBe(410)
   expect((await stack.visit(paid.slug)).status).toBe(200)

@@ -105,8 +105,8 @@ export interface EdgeFixture {
   /** Anything at all in the change log. */
   addEntry(...fields: string[]): Promise<void>
   edgeIds(): Promise<string[]>
-  /** Views of a site today that have arrived in Redis. */
-  viewsToday(siteId: string): Promise<number>
+  /** Views of a site that have arrived in Redis, of all days, so that a test may run over midnight. */
+  views(siteId: string): Promise<number>
   hashPassword(password: string): Promise<string>
   h1(host: string, target: string, options?: RequestOptions): Promise<Answer>
   h2(host: string, target: string, options?: RequestOptions): Promise<Answer>
@@ -246,8 +246,10 @@ export async function startEdgeFixture(options: FixtureOptions = {}): Promise<Ed
     trimLog: async (entries) => void (await redis.xtrim(keys.log, 'MAXLEN', entries)),
     addEntry: async (...fields) => void (await redis.xadd(keys.log, '*', ...fields)),
     edgeIds: () => redis.smembers(keys.edges),
-    viewsToday: async (siteId) =>
-      Number((await redis.hget(keys.views, `${siteId}|${new Date().toISOString().slice(0, 10)}`)) ?? 0),
+    views: async (siteId) => {
+      const days = Object.entries(await redis.hgetall(keys.views))
+      return days.reduce((sum, [day, views]) => (day.startsWith(`${siteId}|`) ? sum + Number(views) : sum), 0)
+    },
     hashPassword,
     h1: (host, target, request = {}) => requestH1(fixture.edge.httpsPort, fixture.ca(), host, target, request),
     h2: (host, target, request = {}) => requestH2(fixture.edge.httpsPort, fixture.ca(), host, target, request),
