@@ -1,6 +1,9 @@
+import { createHook } from 'node:async_hooks'
 import { setImmediate as turn } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import { createCollect, createIdleMemory } from '../../../shared/running/idle-memory.ts'
+import { createCollect, createIdleMemory, keepTickShape } from '../../../shared/running/idle-memory.ts'
 
 const MINUTE_MS = 60_000
 const [IDLE, BUSY] = [0.02, 0.3]
@@ -63,4 +66,23 @@ test('what nobody holds any more is gone afterwards', async () => {
   await turn()
   createCollect()()
   expect(forgotten.deref()).toBeUndefined()
+})
+
+test('ticks have the same shape after a collection in a quiet moment as before', async () => {
+  setFlagsFromString('--allow-natives-syntax')
+  const haveSameShape = runInNewContext('(a, b) => %HaveSameMap(a, b)') as (a: object, b: object) => boolean
+  const kept = keepTickShape()
+  // V8 reads a function when it is first called.
+  expect(haveSameShape({}, kept)).toBe(false)
+  setFlagsFromString('--no-allow-natives-syntax')
+  await turn()
+  createCollect()()
+  const ticks: object[] = []
+  const hook = createHook({
+    init: (_id, type, _trigger, tick: object) => void (type === 'TickObject' && ticks.push(tick)),
+  })
+  hook.enable()
+  process.nextTick(() => {})
+  hook.disable()
+  expect(ticks.map((tick) => haveSameShape(tick, kept))).toEqual([true])
 })
