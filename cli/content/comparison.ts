@@ -2,6 +2,7 @@
 import type { Context } from '../terminal/command.ts'
 import type { LocalFile } from './folder.ts'
 import type { Changes } from '../terminal/json-output.ts'
+import type { UploadOptions } from '../service/upload.ts'
 import type { RememberedDrop } from './project/project.ts'
 import { countOf, plain, type Terminal } from '../terminal/terminal.ts'
 import { bytesInWords } from '../../shared/values/sizes.ts'
@@ -13,28 +14,35 @@ export function compareWithLive(
     slug,
     remembered,
     alone = false,
+    publish = {},
   }: {
     slug: string | undefined
     remembered: RememberedDrop | undefined
     /** One page or document by itself. */
     alone?: boolean
+    /** What the publish is asked for that decides where its files go and what has room. */
+    publish?: Pick<UploadOptions, 'preview' | 'purge'>
   },
 ): Promise<Changes> {
   const drop = slug === undefined ? (remembered ? { site_id: remembered.id } : {}) : { slug }
   const list = files.map(({ path, sha256, size }) => ({ path, sha256, size }))
   return api.call('POST', '/sites/check', {
-    json: { ...drop, files: list, ...(alone ? { alone } : {}) },
+    json: { ...drop, files: list, ...(alone ? { alone } : {}), ...publish },
     repeatable: true,
   })
 }
 
-export function printChanges(terminal: Terminal, { added, changed, removed, unchanged, missing }: Changes): void {
+export function printChanges(
+  terminal: Terminal,
+  { added, changed, removed, unchanged, missing }: Changes,
+  preview?: string,
+): void {
   for (const path of added) terminal.print(`+ ${plain(path)}`)
   for (const path of changed) terminal.print(`~ ${plain(path)}`)
   for (const path of removed) terminal.print(`- ${plain(path)}`)
   terminal.print(
     unchanged
-      ? 'Nothing differs from what is live.'
+      ? `Nothing differs from what is ${preview === undefined ? 'live' : `at the preview ${preview}`}.`
       : `${added.length} new, ${changed.length} changed, ${removed.length} removed; ${countOf(missing.file_count, 'file')} to send, ${bytesInWords(missing.byte_size)}.`,
   )
 }

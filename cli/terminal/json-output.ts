@@ -142,7 +142,7 @@ export interface Deployed {
   readonly guest_link: GuestLink | null
 }
 
-/** `deploy --dry-run --json` and `diff --json`: paths, compared with what is live. */
+/** `deploy --dry-run --json` and `diff --json`: paths, compared with what is live, or at the preview that is named. */
 export interface Changes {
   readonly site: { readonly id: string; readonly slug: string } | null
   readonly added: readonly string[]

@@ -196,6 +196,27 @@ describe('--dry-run', () => {
     expect(after.lines.slice(0, 3)).toEqual(['~ index.html', '~ old.txt', expect.stringContaining('2 changed')])
   })
 
+  test('compares with the preview that is named', async () => {
+    const slug = newSlug()
+    const folder = await makeFolder({ 'index.html': 'one' })
+    await dropway(`deploy --slug ${slug}`, { cwd: folder })
+    await writeFile(path.join(folder, 'index.html'), 'two')
+    const ahead = await dropway('deploy --preview next --dry-run', { cwd: folder })
+    expect(ahead.lines).toEqual([
+      '+ index.html',
+      expect.any(String),
+      expect.stringContaining(`the preview next of ${slug}.`),
+    ])
+    await dropway('deploy --preview next', { cwd: folder })
+    const after = await dropway('deploy --preview next --dry-run', { cwd: folder })
+    expect(after.lines[0]).toBe('Nothing differs from what is at the preview next.')
+    expect((await dropway('deploy --preview next --dry-run --json', { cwd: folder })).json()).toMatchObject({
+      preview: 'next',
+      unchanged: true,
+    })
+    expect((await dropway('deploy --purge --dry-run', { cwd: folder })).lines[0]).toBe('~ index.html')
+  })
+
   test.each([
     ['a reserved slug', { 'index.html': 'x' }, '--slug www', 1, 'reserved'],
     ['an index under another name', { 'index.htm': 'x' }, '', 2, 'index.html'],

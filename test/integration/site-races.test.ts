@@ -250,15 +250,20 @@ describe('uploads under way count against the plan', () => {
     await control.sql`
       update versions set byte_size = byte_size + ${limit - used - 1000} where id = (
         select live_version_id from sites where id = ${site.id})`
-    const start = (page: string, options: object = {}) =>
-      refusal(services.uploads.start(actor, site.id, { files: files(page), ...options }))
+    /** Asked about before, it gets the same answer. */
+    const startAt = async (id: string, page: string, options: object) => {
+      const wanted = { files: files(page), ...options }
+      const before = await refusal(services.uploads.check(actor, { site_id: id, ...wanted }))
+      expect(await refusal(services.uploads.start(actor, id, wanted))).toBe(before)
+      return before
+    }
+    const start = (page: string, options: object = {}) => startAt(site.id, page, options)
     expect(await start('c')).toBe('accepted')
     expect(await start('next')).toBe('accepted')
     expect(await start('next', { preview: 'next' })).toBe('accepted')
     expect(await start('next', { preview: 'other' })).toBe('plan_limit')
     const { site: other } = await control.publishPage(actor, 'other')
-    const elsewhere = (options: object = {}) =>
-      refusal(services.uploads.start(actor, other.id, { files: files('next'), ...options }))
+    const elsewhere = (options: object = {}) => startAt(other.id, 'next', options)
     expect(await elsewhere()).toBe('plan_limit')
     expect(await elsewhere({ purge: true })).toBe('plan_limit')
     expect(await start('next', { purge: true })).toBe('accepted')

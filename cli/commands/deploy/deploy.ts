@@ -68,7 +68,7 @@ export const deploy: Command = {
     },
     purge: { type: 'boolean', help: 'Also remove everything older: versions, their previews and kept files' },
     'purge-all': { type: 'boolean', help: 'The same, and named previews' },
-    'dry-run': { type: 'boolean', help: 'Compare with what is live, publish nothing' },
+    'dry-run': { type: 'boolean', help: 'Compare with what is live, or at --preview; publish nothing' },
     yes: yesOption,
   },
   details: [
@@ -528,20 +528,23 @@ async function describe(context: Context, source: Source, project: Project, args
   const { terminal } = context
   const name = source.kind === 'folder' ? undefined : path.basename(source.path)
   const { files, blocked, alone = false } = await contentOf(context, source, args.texts('include'))
+  const { preview, purge } = uploadOptions(args)
   const changes = await compareWithLive(context, files, {
     slug: args.text('slug'),
     remembered: project.find(name),
     alone,
+    publish: { ...(preview === undefined ? {} : { preview }), ...(purge === undefined ? {} : { purge }) },
   })
   const bytes = files.reduce((sum, file) => sum + file.size, 0)
   noteBlocked(terminal, 'Would not be published', blocked)
-  printChanges(terminal, changes)
-  terminal.print(
-    `${countOf(files.length, 'file')}, ${bytesInWords(bytes)}, to ${changes.site === null ? 'a new drop' : changes.site.slug}. Nothing was published.`,
-  )
+  printChanges(terminal, changes, preview)
+  const drop = changes.site === null ? 'a new drop' : changes.site.slug
+  const place = preview === undefined ? drop : `the preview ${preview} of ${drop}`
+  terminal.print(`${countOf(files.length, 'file')}, ${bytesInWords(bytes)}, to ${place}. Nothing was published.`)
   terminal.data({
     dry_run: true,
     drop: changes.site?.slug ?? args.text('slug') ?? null,
+    preview: preview ?? null,
     ...changes,
     byte_size: bytes,
     file_count: files.length,

@@ -403,13 +403,15 @@ export const storedBlobsSchema = z.object({
 
 /**
  * `slug` of a drop that you have, or of one that would be made; `site_id` wins; without both a new drop. `alone`: the one
- * file is published by itself, as `upload` does.
+ * file is published by itself, as `upload` does. With `preview`, compares with that one instead of with what is live.
  */
 export const checkUploadSchema = z.strictObject({
   site_id: described(z.string(), 'The site to publish to; wins over `slug`.').optional(),
   slug: described(z.string().max(200), 'Of a site that you have, or that would be made.', 'my-page').optional(),
   files: fileList,
   alone: z.boolean().optional(),
+  purge: described(z.union([z.boolean(), z.literal('all')]), PURGE_SAYS).optional(),
+  preview: previewName.optional(),
 })
 export type CheckUpload = z.infer<typeof checkUploadSchema>
 
@@ -418,7 +420,7 @@ export const uploadCheckSchema = changesSchema.extend({
     id: 'st_4f9kq2m7x1',
     slug: 'my-page',
   }),
-  unchanged: described(z.boolean(), 'The live version has exactly these files.', false),
+  unchanged: described(z.boolean(), 'The live version, or the preview that is named, has exactly these files.', false),
   missing: described(z.object({ file_count: z.int(), byte_size: z.int() }), 'What would have to be sent.', {
     file_count: 1,
     byte_size: 5,

@@ -206,16 +206,20 @@ function createUploadStart({
       const files = wanted.files.map((file) => ({ path: file.path, hash: file.sha256, size: file.size }))
       if (wanted.alone) requireAlone(wanted.files)
       else if (!markdownLanding(files)) requireLandingPage(files)
+      const { preview, purge } = wanted
+      // A token for one preview may compare with what is live, too.
+      if (preview !== undefined) requirePreview(actor, preview)
       const live = uploadedHashes(site && (await versions.liveManifest(site.id, site.live_version_id)))
+      const shown = site && preview !== undefined ? await shownAt(site.id, preview) : live
       const missing = await unpublishedOf(sql, actor, wanted.files, live)
       const pieces = [...missing.keys()]
       for (const hash of await queries.sentBlobs(sql, actor.orgId, pieces, new Date(clock.now()))) missing.delete(hash)
-      const unchanged = isSameContent(live, wanted.files)
-      const byteSize = versionBytes(wanted.files)
-      if (!unchanged) await versions.requireRoom(sql, { orgId: actor.orgId, site, plan, byteSize, pieces })
+      const unchanged = isSameContent(shown, wanted.files)
+      const room = { orgId: actor.orgId, site, plan, byteSize: versionBytes(wanted.files), pieces }
+      if (!unchanged) await versions.requireRoom(sql, { ...room, purge: purgeOf(purge) ?? undefined, preview })
       return {
         site: site ? { id: site.id, slug: site.slug } : null,
-        ...compareUploaded(live, wanted.files),
+        ...compareUploaded(shown, wanted.files),
         unchanged,
         missing: { file_count: missing.size, byte_size: bytesOf(missing) },
       }
