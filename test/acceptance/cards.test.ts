@@ -125,9 +125,7 @@ describe('a drop with a card', () => {
     expect(list.header('content-security-policy')).toMatch(/img-src 'self' data: blob: https:\/\/\*\.[^;\s]+;/)
     await patch(drop, { gallery: true })
     const entries = async () => (await stack.fetch('/api/v1/gallery')).json<(Shown & { slug: string })[]>()
-    await expect
-      .poll(async () => (await entries()).find(({ slug }) => slug === drop.slug)?.card_url, { timeout: 20_000 })
-      .toBe(url)
+    await expect.poll(async () => (await entries()).find(({ slug }) => slug === drop.slug)?.card_url).toBe(url)
     await patch(drop, { gallery: false })
   })
 

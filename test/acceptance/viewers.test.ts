@@ -246,9 +246,7 @@ test('who looked is told within seconds', async () => {
   await visit(drop, '/', { cookie })
   await visit(drop, '/', { cookie })
   await expect
-    .poll(async () => (await stack.fetch(`${drop.path}/viewers`, { token: owner.token })).json().viewers[0].visits, {
-      timeout: 60_000,
-    })
+    .poll(async () => (await stack.fetch(`${drop.path}/viewers`, { token: owner.token })).json().viewers[0].visits)
     .toBe(2)
 })
 

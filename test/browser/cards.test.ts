@@ -44,9 +44,7 @@ test('an owner switches it on, and the list and the gallery show it, on a phone 
     const picture = page.locator(`img.thumbnail[src*="${drop.slug}"]`)
     await picture.scrollIntoViewIfNeeded()
     await expect
-      .poll(() => picture.evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth), {
-        timeout: 20_000,
-      })
+      .poll(() => picture.evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth))
       .toBe(1200)
     const [box, scrolled] = [await picture.boundingBox(), await page.evaluate('document.documentElement.scrollWidth')]
     expect(box!.width).toBeGreaterThan(60)

@@ -81,7 +81,7 @@ test('thirty-four tricks of a framed page: nothing is read, written, moved or fr
   await page.getByRole('button', { name: 'Go to the page' }).click()
   await page.getByText(SECRET).waitFor()
   const framed = () => page.frames().find((each) => each.url().includes(slug) && each !== page.mainFrame())
-  await expect.poll(framed, { timeout: 30_000 }).toBeDefined()
+  await expect.poll(framed).toBeDefined()
   const frame = framed()!
   await frame.waitForFunction(() => 'heard' in window, undefined, { polling: 200 }).catch(() => {})
   // The page is there and answers while the frame does its worst.

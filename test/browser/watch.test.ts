@@ -44,7 +44,7 @@ test('a saved file is in the open preview; what is live stays as it was', async 
   const child = spawn(cli.bin, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let said = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (said += chunk.toString()))
-  await expect.poll(() => said, { timeout: 30_000 }).toContain('Watching')
+  await expect.poll(() => said).toContain('Watching')
   expect(said).toContain(`/review/${slug}?preview=draft`)
 
   const visitor = await openVisitor(browser, stack)

@@ -64,7 +64,7 @@ afterAll(async () => {
 
 /** The span that a collector gets within a while. */
 async function sentSpan(where: (span: SentSpan) => boolean): Promise<SentSpan> {
-  await expect.poll(() => spans.some(where), { interval: 100, timeout: 15_000 }).toBe(true)
+  await expect.poll(() => spans.some(where), { interval: 100 }).toBe(true)
   return spans.find(where)!
 }
 const attribute = (span: SentSpan | undefined, name: string): string | undefined => {

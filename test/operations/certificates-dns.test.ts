@@ -12,7 +12,7 @@ import { startNameServer, type NameServer } from '../support/name-server.ts'
 import { startPebble, type Pebble } from '../support/pebble.ts'
 
 const DAY_MS = 86_400_000
-const soon = { interval: 100, timeout: 20_000 }
+const soon = { interval: 100 }
 /** The name that an acme-dns server keeps for one account. */
 const ACME_DNS_NAME = 'd420c923.auth.example.test'
 
