@@ -3,6 +3,7 @@ import path from 'node:path'
 import type { EnvReader } from './env.ts'
 import { isHostname } from '../http/hosts.ts'
 import type { Look } from '../pages/look.ts'
+import { isRefusedByBrowsers } from './refused-ports.ts'
 import { readLook } from './look.ts'
 import { isNetwork } from '../http/ip.ts'
 
@@ -40,6 +41,11 @@ export function readSharedSettings(env: EnvReader): SharedSettings {
   const url = new URL(baseUrl)
   const sitesDomain = env.text('SITES_DOMAIN', 'localhost').toLowerCase()
   if (!isHostname(sitesDomain)) env.problem(`SITES_DOMAIN must be a domain name, not "${sitesDomain}"`, undefined)
+  if (isRefusedByBrowsers(Number(url.port)))
+    env.problem(
+      `BASE_URL has the port ${url.port}, which browsers open for no one; set EDGE_HTTPS_PORT, or BASE_URL, to another`,
+      undefined,
+    )
   return {
     baseUrl,
     serviceHost: url.hostname,

@@ -231,8 +231,11 @@ async function stackEnvironment(dataDir: string, workers: number, extra: Readonl
   return Object.fromEntries(Object.entries<string>(settings).filter(([, value]) => value !== ''))
 }
 
-/** Below the range from which the system gives ports to outgoing connections, which would take them in between. */
-const PORT_RANGE = { first: 10_000, count: 22_000 }
+/**
+ * Below the range from which the system gives ports to outgoing connections, which would take them in between, and above the
+ * last port that browsers refuse to open.
+ */
+const PORT_RANGE = { first: 11_000, count: 21_000 }
 const PORT_SHARES = 8
 const SHARE = Math.floor(PORT_RANGE.count / PORT_SHARES)
 

@@ -39,6 +39,17 @@ test.each([
   expect(problems({ [name]: value }).some((problem) => problem.includes(name))).toBe(true)
 })
 
+test.each([{ EDGE_HTTPS_PORT: '10080' }, { BASE_URL: 'https://localhost:6000' }])(
+  'an address that no browser opens is refused: %o',
+  (environment) => {
+    expect(problems(environment)).toContainEqual(
+      expect.stringMatching(/^BASE_URL has the port (10080|6000), .*EDGE_HTTPS_PORT/),
+    )
+    // A balancer may stand before it.
+    expect(problems({ EDGE_HTTPS_PORT: '10080', BASE_URL: 'https://localhost' })).toEqual([])
+  },
+)
+
 test('a certificate without its key does not silently mean the local authority', () => {
   expect(problems({ SITES_CERT_FILE: import.meta.filename })).toEqual([
     'SITES_CERT_FILE and SITES_KEY_FILE must be set together',
