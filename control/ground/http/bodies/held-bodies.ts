@@ -21,7 +21,7 @@ export interface Reading {
 }
 
 export interface HeldBody {
-  /** Counts bytes that are held; a negative number gives them back. */
+  /** Counts bytes that are held; a negative number gives them back. Who is refused once holds nothing any more. */
   add(bytes: number): void
   /** The request is answered. */
   release(): void
@@ -70,9 +70,14 @@ export function createHeldBodies(
 
       return {
         add(bytes) {
-          if (!caller.holders.has(own) || total + bytes > limits.total) throw tooMuchAtOnce()
-          const giving = givingWay(caller, own, caller.bytes + bytes - limits.perCaller)
-          if (!giving) throw tooMuchAtOnce()
+          const isIn = caller.holders.has(own)
+          const hasRoom = isIn && total + bytes <= limits.total
+          const giving = hasRoom ? givingWay(caller, own, caller.bytes + bytes - limits.perCaller) : undefined
+          if (!giving) {
+            // What it held is free at once: until its answer is out, no other one shall give way for it.
+            leave(own)
+            throw tooMuchAtOnce()
+          }
           for (const holder of giving) {
             leave(holder)
             holder.reading.stop(tooMuchAtOnce())
