@@ -5,7 +5,7 @@ import { fileKindOf, isPageFormat, LANDING_PAGE } from '../../../shared/content/
 import { sitePath, type ApiClient } from '../../service/api-client.ts'
 import { ApiFailure } from '../../service/api-failure.ts'
 import type { ArchiveContent } from '../../content/archive-content.ts'
-import { chooseDrop, findWanted, type ChosenDrop, type Content } from './wanted-drop.ts'
+import { chooseDrop, findWanted, type ChosenDrop, type DeployedContent } from './wanted-drop.ts'
 import { yesOption, type Arguments, type Command, type Context } from '../../terminal/command.ts'
 import { compareWithLive, printChanges } from '../../content/comparison.ts'
 import { WATCHED_PREVIEW, watchFolder } from './watch.ts'
@@ -418,7 +418,7 @@ async function contentOf(
   context: Context,
   source: Source,
   include: readonly string[],
-): Promise<ArchiveContent & Content> {
+): Promise<ArchiveContent & DeployedContent> {
   if (source.kind !== 'folder') await requireFileTaken(context.api, source.path, path.basename(source.path))
   switch (source.kind) {
     case 'folder':

@@ -12,7 +12,7 @@ import type { Project, RememberedDrop } from '../../content/project/project.ts'
 /** Two random slugs hardly ever meet. */
 const MAX_SLUG_TRIES = 5
 
-export interface Content extends Pick<ArchiveContent, 'files'> {
+export interface DeployedContent extends Pick<ArchiveContent, 'files'> {
   /** One page or document by itself. */
   readonly alone?: boolean
 }
@@ -62,7 +62,7 @@ export async function chooseDrop(
   context: Context,
   project: Project,
   wanted: WantedDrop,
-  content: () => Promise<Content> | Content,
+  content: () => Promise<DeployedContent> | DeployedContent,
 ): Promise<ChosenDrop> {
   const { api, terminal } = context
   const { slug, name } = wanted
