@@ -9,14 +9,13 @@ import { openBlocking, sendTogether } from '../../shared/redis/redis.ts'
 import { createSecrets, type Secrets } from '../../shared/secrets/secrets.ts'
 import type { ControlConfig } from '../ground/config.ts'
 import { openDatabase, type Pool } from '../ground/database/sql.ts'
-import { connectRedis } from '../ground/routing/redis.ts'
+import { COMMAND_TIMEOUT_MS, connectRedis } from '../ground/routing/redis.ts'
 import { createRateLimiter, type RateLimiter } from '../ground/http/limits/rate-limit.ts'
 import { createEnqueueMail, type EnqueueMail } from '../ground/mail/mail.ts'
 import { createMailer, type Mailer } from '../ground/mail/mailer.ts'
 import { createFileSink, createSmtpSink } from '../ground/mail/sinks.ts'
 
 const DATABASE_CONNECTIONS = 16
-const REDIS_TIMEOUT_MS = 1000
 
 export interface ControlOptions {
   readonly config: ControlConfig
@@ -46,7 +45,7 @@ export function openGround({ config, clock, log, isDatabasePooled = false }: Con
   })
   const redis = connectRedis(config.redisUrl, log)
   // What is asked before it is connected waits.
-  const publisherRedis = sendTogether(openBlocking(redis, REDIS_TIMEOUT_MS))
+  const publisherRedis = sendTogether(openBlocking(redis, COMMAND_TIMEOUT_MS))
   publisherRedis.on('error', () => {})
   const secrets = createSecrets(config.secretKey)
   const sink = config.smtpUrl ? createSmtpSink(config.smtpUrl) : createFileSink(path.join(config.dataDir, 'mail'))

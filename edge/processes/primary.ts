@@ -20,9 +20,10 @@ import { newId } from '../../shared/contracts/ids.ts'
 import { edgeIdOf } from '../../shared/contracts/live-edges.ts'
 import { giveBackWhenIdle } from '../../shared/running/idle-memory.ts'
 import { createLog, type Log } from '../../shared/running/log.ts'
+import { patiently } from '../../shared/settings/patience.ts'
 import { saySettings, settingsOf } from '../../shared/contracts/plane-settings.ts'
 import { createSecrets, type Secrets } from '../../shared/secrets/secrets.ts'
-import { keys } from '../../shared/redis/keys.ts'
+import { EDGE_TTL_MS, keys } from '../../shared/redis/keys.ts'
 import { decodeDomainWish, encodeDomainWish } from '../../shared/redis/stream.ts'
 import { systemTimers } from '../../shared/running/timers.ts'
 import { answerPings } from '../../shared/running/watchdog/heartbeat.ts'
@@ -44,7 +45,7 @@ import { surviveStrayErrors } from './status/stray-errors.ts'
 import { DRAIN_GRACE_MS, startWorkers } from './workers.ts'
 
 /** How long a starting edge waits to be level with Redis before it serves what it has. */
-const FIRST_SYNC_MS = 3000
+const FIRST_SYNC_MS = patiently(3000)
 /**
  * How long visitors are waited for once the supervisor is gone. Its guard kills the edge two seconds later, and the next
  * start needs the ports.
@@ -113,6 +114,7 @@ export async function runPrimary(
     }),
     log,
     timers: systemTimers,
+    ttlMs: patiently(EDGE_TTL_MS),
   })
   // Registered and level first, where Redis is there: then no publish is acknowledged that this edge does not serve.
   await Promise.race([follower.firstSync, sleep(FIRST_SYNC_MS, undefined, { ref: false })])

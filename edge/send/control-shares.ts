@@ -1,4 +1,5 @@
 /** How much of control one network may have, at each worker (shared/running/shares.ts). */
+import { patiently } from '../../shared/settings/patience.ts'
 import type { ShareLimits } from '../../shared/running/shares.ts'
 
 export const CONTROL_SHARES: ShareLimits = {
@@ -8,5 +9,5 @@ export const CONTROL_SHARES: ShareLimits = {
   waiting: 2048,
   waitingPerCaller: 64,
   // Longer than a person believes that something is going on.
-  waitMs: 4000,
+  waitMs: patiently(4000),
 }

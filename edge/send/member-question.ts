@@ -1,7 +1,8 @@
 /** Asks control whether a token is one of a member: the only question to control that a preview may wait for. */
 import { nodeHttp } from '../../shared/http/node-http.ts'
+import { patiently } from '../../shared/settings/patience.ts'
 
-const ANSWER_MS = 4000
+const ANSWER_MS = patiently(4000)
 /** Questions of one worker at a time: each is a request to control that no visitor of a public drop ever makes. */
 const MAX_ASKED = 20
 

@@ -13,6 +13,7 @@ import { urlToHttpOptions } from 'node:url'
 import httpProxy from 'http-proxy'
 import { limitKeyOfIp } from '../../shared/http/ip.ts'
 import { PROXY_HEADERS, RELAYED_HEADER } from '../../shared/http/relayed.ts'
+import { patiently } from '../../shared/settings/patience.ts'
 import { createShares } from '../../shared/running/shares.ts'
 import type { ControlsAnswer, ForControl, FullExchange } from '../context.ts'
 import { createControlHealth } from './control-health.ts'
@@ -57,7 +58,7 @@ const SILENCE_MS = 600_000
 /** A request that has not moved for this long is looked at. */
 const CHECK_MS = 4000
 /** Then control has this long to say that it lives: together less than the ten seconds that a person waits for a page. */
-const ALIVE_MS = 4500
+const ALIVE_MS = patiently(4500)
 /** What arrives of a body between two checks at least: the slowest line in use carries ten times as much. */
 const MIN_BODY_BYTES = 4096
 /** In a row. */
@@ -68,7 +69,7 @@ const MAX_REQUEST_MS = 3_600_000
 const AVOID_MS = 1000
 const AVOID_FROZEN_MS = 10_000
 /** For a control to say that it takes requests. */
-const READY_MS = 1000
+const READY_MS = patiently(1000)
 /** How long a connection is kept that writes; a control says for a second that it is about to stop. */
 const RECENT_MS = 500
 /** A body that is sent with its head, as a page and most calls of the API are. */

@@ -7,9 +7,10 @@ import {
   type VisitAnswer,
   type VisitQuestion,
 } from '../../shared/contracts/visit-desk.ts'
+import { patiently } from '../../shared/settings/patience.ts'
 
 /** A person waits for it. */
-const ANSWER_MS = 8000
+const ANSWER_MS = patiently(8000)
 const MAX_ANSWER_BYTES = 10_000
 
 export interface VisitLine {

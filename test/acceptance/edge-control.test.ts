@@ -51,6 +51,8 @@ beforeAll(async () => {
   fixture = await startEdgeFixture({
     env: {
       EDGE_WORKERS: '1',
+      // Controls freeze here, and what waits for them is told so in seconds.
+      PATIENCE: '2',
       CONTROL_URLS: controls.map(({ url }) => url).join(),
       TRUSTED_PROXIES: '127.0.0.1',
     },

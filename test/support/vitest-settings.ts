@@ -13,8 +13,12 @@ export function withQuickPasswords(settings: NonNullable<ViteUserConfig['test']>
   return settings
 }
 
+/** The parts of an instance wait for one another so many times as long: machines that others use stand still for seconds. */
+const PATIENCE = '5'
+
 /** Files in need of a program that is missing are left out: `pretest` has tried to install it, and has told which. */
 export function settingsFor(files: readonly string[]): NonNullable<ViteUserConfig['test']> {
+  process.env['PATIENCE'] ??= PATIENCE
   const skipped = filesInNeedOf(missingPackages(), files, ROOT)
   return {
     include: [...files],

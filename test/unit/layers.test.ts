@@ -197,7 +197,7 @@ test('the imports are really read', () => {
 })
 
 test('only config readers and entry points read the environment', () => {
-  const allowed = /(^|\/)(config|main|settings)\.ts$|^cli\//
+  const allowed = /(^|\/)(config|main|settings|patience)\.ts$|^cli\//
   const readers = globSync('{shared,certs,edge,control}/**/*.ts', { cwd: ROOT }).filter(
     (file) =>
       !allowed.test(file) &&

@@ -4,6 +4,7 @@
  * usually does not answer.
  */
 import { DAY_MS, MINUTE_MS, SECOND_MS, type Clock } from '../../../shared/running/clock.ts'
+import { patiently } from '../../../shared/settings/patience.ts'
 import { liveEdges, type EdgeRegistry } from '../../../shared/contracts/live-edges.ts'
 import type { Domains } from '../../drops/domains/domains.ts'
 import type { Sql } from '../../ground/database/sql.ts'
@@ -12,7 +13,7 @@ import { outboxBacklog } from '../../ground/routing/outbox.ts'
 import type { Mailer } from '../../ground/mail/mailer.ts'
 
 const FRESH_MS = 5 * SECOND_MS
-const QUESTION_MS = 1500
+const QUESTION_MS = patiently(1500)
 /** More waiting changes than this is not a moment's backlog. */
 const MAX_BACKLOG = 1000
 /** Certificates are renewed weeks before this. */

@@ -4,9 +4,10 @@
  * hosts without end, and never says that none of them will do.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { patiently } from '../../../shared/settings/patience.ts'
 import { one, openPlainly, type Pool } from './sql.ts'
 
-const ANSWER_MS = 5000
+const ANSWER_MS = patiently(5000)
 
 /** A reason why the database cannot be used, that the operator can mend. */
 export class DatabaseUnusable extends Error {}

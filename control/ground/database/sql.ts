@@ -1,6 +1,7 @@
 /** Postgres. `Sql` is a pool or a transaction: query functions take it first, so that either passes through. */
 import postgres from 'postgres'
-import { MINUTE_MS } from '../../../shared/running/clock.ts'
+import { MINUTE_MS, SECOND_MS } from '../../../shared/running/clock.ts'
+import { patiently } from '../../../shared/settings/patience.ts'
 import { arrayTypes } from './array-types.ts'
 import { sendBeginAhead } from './begin.ts'
 import { currentCall, GivenUp } from './call.ts'
@@ -26,6 +27,7 @@ export interface DatabaseOptions {
  */
 const MAX_IDLE_IN_TRANSACTION_MS = 5 * MINUTE_MS
 const STATEMENT_TIMEOUT_MS = 30_000
+const CONNECT_TIMEOUT_MS = patiently(2000)
 const SETTINGS = {
   statement_timeout: STATEMENT_TIMEOUT_MS,
   idle_in_transaction_session_timeout: MAX_IDLE_IN_TRANSACTION_MS,
@@ -75,7 +77,7 @@ function openPool(
   const options: postgres.Options<Record<string, postgres.PostgresType>> = {
     max: maxConnections,
     idle_timeout: 60,
-    connect_timeout: 2,
+    connect_timeout: CONNECT_TIMEOUT_MS / SECOND_MS,
     // Seconds between attempts. The default grows to twenty: too long for callers who wait for it to be back.
     backoff: () => 0.1 + Math.random() * 0.2,
     onnotice: () => {},

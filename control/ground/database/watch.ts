@@ -8,11 +8,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { errors } from '../../../shared/contracts/errors.ts'
 import type { Log } from '../../../shared/running/log.ts'
+import { patiently } from '../../../shared/settings/patience.ts'
 import { newCall, runAs } from './call.ts'
 import { openDatabase, type Pool } from './sql.ts'
 
 const PING_EVERY_MS = 400
-const PING_MS = 1400
+const PING_MS = patiently(1400)
 /** Sooner while it is away: it may be back any moment. */
 const RETRY_MS = 200
 

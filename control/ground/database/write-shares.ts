@@ -4,12 +4,13 @@
  * 503. Jobs work for everyone and do not wait here.
  */
 import { errors } from '../../../shared/contracts/errors.ts'
+import { patiently } from '../../../shared/settings/patience.ts'
 import { createShares, type Shares, type ShareLimits } from '../../../shared/running/shares.ts'
 import type { Call } from './call.ts'
 
 /** Connections that are left to jobs, to mails, and to queries without a transaction. */
 const RESERVED_CONNECTIONS = 4
-const WAIT_MS = 5000
+const WAIT_MS = patiently(5000)
 
 export function writeShareLimits(connections: number): ShareLimits {
   const places = Math.max(1, connections - RESERVED_CONNECTIONS)

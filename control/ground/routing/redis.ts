@@ -1,12 +1,13 @@
 /** The control plane's Redis connection: fails fast, queues nothing, reconnects for ever. */
 import type { Redis } from 'ioredis'
 import type { Log } from '../../../shared/running/log.ts'
+import { patiently } from '../../../shared/settings/patience.ts'
 import { keys } from '../../../shared/redis/keys.ts'
 import type { RedisCommands } from '../../../shared/redis/commands.ts'
 import { openRedis } from '../../../shared/redis/redis.ts'
 import { START_OF_LOG } from '../../../shared/redis/stream.ts'
 
-const COMMAND_TIMEOUT_MS = 1000
+export const COMMAND_TIMEOUT_MS = patiently(1000)
 
 export function connectRedis(url: string, log: Log): Redis {
   const redis = openRedis(url, {

@@ -8,6 +8,7 @@ import { keys } from '../../../shared/redis/keys.ts'
 import { PROPAGATION_WAIT_MS } from '../../../shared/contracts/limits.ts'
 import { liveEdges } from '../../../shared/contracts/live-edges.ts'
 import type { Log } from '../../../shared/running/log.ts'
+import { patiently } from '../../../shared/settings/patience.ts'
 import type { RedisCommands, WatchingConnection } from '../../../shared/redis/commands.ts'
 import { systemTimers, type Timers } from '../../../shared/running/timers.ts'
 import { runAs } from '../database/call.ts'
@@ -77,6 +78,7 @@ export function createRouting({ sql, redis, publisherRedis, log, republishers = 
     timers: systemTimers,
     newToken: () => randomBytes(12).toString('hex'),
     republishers: republishers.map((republish) => () => republish(redis)),
+    waitMs: patiently(PROPAGATION_WAIT_MS),
   })
 }
 
@@ -90,6 +92,8 @@ export interface PropagationDependencies {
   timers: Timers
   newToken(): string
   republishers?: readonly (() => Promise<void>)[]
+  /** How long a caller waits for the edges. */
+  waitMs?: number
 }
 
 /** The history of a database that has never published has this id (migration 0140). */
@@ -103,6 +107,7 @@ const LASTING_MS = 5000
 
 export function createPropagation(deps: PropagationDependencies): Routing {
   const { store, redis, publisherRedis, saysWhenLost, hints, log, timers, newToken, republishers = [] } = deps
+  const { waitMs: usualWaitMs = PROPAGATION_WAIT_MS } = deps
   const watched = createWatchedFacts(saysWhenLost ? publisherRedis : undefined)
   const publisher = createRoutePublisher({ store, redis: publisherRedis, watched, log, newToken, republishers })
   const acknowledgements = createAcknowledgements(redis, timers, hints)
@@ -171,7 +176,7 @@ export function createPropagation(deps: PropagationDependencies): Routing {
     }
   }
 
-  async function propagate(changes: RouteChanges, waitMs = PROPAGATION_WAIT_MS): Promise<Propagation> {
+  async function propagate(changes: RouteChanges, waitMs = usualWaitMs): Promise<Propagation> {
     const deadline = timers.now() + waitMs
     for (;;) {
       const flushed = await flushBy(deadline)

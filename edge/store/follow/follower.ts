@@ -76,6 +76,8 @@ export interface FollowerDependencies {
   readonly problemOf?: ProblemOf
   readonly log: Log
   readonly timers: Timers
+  /** How long control believes that this edge is alive when nothing more is heard of it. */
+  readonly ttlMs?: number
   /** Entries in one reply; never more than the log keeps. */
   readonly logBatch?: number
 }
@@ -193,7 +195,8 @@ class LogFollower {
   }
 
   #register(): Promise<boolean> {
-    return register(this.#commands, this.#dependencies.edgeId, this.#served)
+    const { edgeId, ttlMs = EDGE_TTL_MS } = this.#dependencies
+    return register(this.#commands, edgeId, this.#served, ttlMs)
   }
 
   async #acknowledge(): Promise<void> {
@@ -338,7 +341,7 @@ class LogFollower {
 }
 
 /** Tells control of this edge. Returns whether Redis took all of it: control does not wait for half of an edge. */
-async function register(commands: RedisConnection, edgeId: string, served: Served): Promise<boolean> {
+async function register(commands: RedisConnection, edgeId: string, served: Served, ttlMs: number): Promise<boolean> {
   const state = encodeEdgeState({
     v: 1,
     position: served.position,
@@ -350,8 +353,8 @@ async function register(commands: RedisConnection, edgeId: string, served: Serve
   })
   const results = await commands
     .multi()
-    .set(keys.edge(edgeId), served.position, 'PX', EDGE_TTL_MS)
-    .set(keys.edgeState(edgeId), state, 'PX', EDGE_TTL_MS)
+    .set(keys.edge(edgeId), served.position, 'PX', ttlMs)
+    .set(keys.edgeState(edgeId), state, 'PX', ttlMs)
     .sadd(keys.edges, edgeId)
     .exec()
   return results !== null && results.every(([error]) => error === null)

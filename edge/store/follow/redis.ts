@@ -1,9 +1,10 @@
 /** Connections of the primary to Redis: they fail fast and never queue, so that an outage is noticed, not waited for. */
 import type { Redis } from 'ioredis'
+import { patiently } from '../../../shared/settings/patience.ts'
 import { openRedis } from '../../../shared/redis/redis.ts'
 
-const COMMAND_TIMEOUT_MS = 2000
-const CONNECT_TIMEOUT_MS = 2000
+const COMMAND_TIMEOUT_MS = patiently(2000)
+const CONNECT_TIMEOUT_MS = patiently(2000)
 const MAX_RECONNECT_MS = 2000
 
 /** Longest that XREAD may block; its connection gives it a little more before it takes Redis for frozen. */

@@ -8,6 +8,7 @@ import { nodeHttp } from '../../../shared/http/node-http.ts'
 import { errors } from '../../../shared/contracts/errors.ts'
 import { parseForm } from '../../../shared/http/form.ts'
 import { siteHost } from '../../../shared/http/hosts.ts'
+import { patiently } from '../../../shared/settings/patience.ts'
 import type { ReviewPass } from '../../../shared/secrets/review-pass.ts'
 import type { Arrival, Drop, Exchange, HeaderList, ServedSite } from '../../context.ts'
 import type { Framing } from '../../gate/review.ts'
@@ -141,7 +142,7 @@ function versionOf(route: ServedSite, preview: string | null, pass: ReviewPass):
   return route.names?.find(([name]) => name === preview)?.[1]
 }
 
-const ANSWER_MS = 8000
+const ANSWER_MS = patiently(8000)
 const MAX_ANSWER_BYTES = 2000
 /** Who they say they are, as control reads it. */
 const FORWARDED = ['cookie', 'authorization', 'dropway-guest', 'origin', 'sec-fetch-site'] as const

@@ -8,6 +8,7 @@
  */
 import { Worker } from 'node:worker_threads'
 import { errors, type ApiError } from '../../contracts/errors.ts'
+import { patiently } from '../../settings/patience.ts'
 import { createShareQueue } from './share-queue.ts'
 
 export interface PoolOptions {
@@ -104,7 +105,7 @@ interface Thread {
 export function createWorkerPool(options: PoolOptions): WorkerPool {
   const queue = createShareQueue<Task>({
     share: options.share,
-    maxWaitMs: options.maxWaitMs,
+    maxWaitMs: patiently(options.maxWaitMs),
     onGivenUp(task) {
       task.leaveQueue()
       task.reject(busy(options))

@@ -35,6 +35,9 @@ test.each([
   ['ANONYMOUS_LIFETIME', '7'],
   ['FREE_IDLE_LIFETIME', '-3d'],
   ['EDGE_WORKERS', '0'],
+  ['PATIENCE', '0'],
+  ['PATIENCE', '1.5'],
+  ['PATIENCE', '21'],
 ])('%s=%s is named in the message', (name, value) => {
   expect(problems({ [name]: value }).some((problem) => problem.includes(name))).toBe(true)
 })
