@@ -32,11 +32,11 @@ export function settingsFor(files: readonly string[]): NonNullable<ViteUserConfi
     maxWorkers: 4,
     sequence: { sequencer: LongFirst },
     // Patience on a busy machine, not an expectation: only what hangs meets it.
-    testTimeout: 180_000,
-    hookTimeout: 240_000,
-    teardownTimeout: 30_000,
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
+    teardownTimeout: 120_000,
     // A poll ends as soon as it is met.
-    expect: { poll: { timeout: 60_000 } },
+    expect: { poll: { timeout: 120_000 } },
     reporters: [
       'default',
       './test/support/durations-reporter.ts',

@@ -12,6 +12,7 @@ import { isProgramPath } from '../../../../shared/http/program-paths.ts'
 import type { Log } from '../../../../shared/running/log.ts'
 import { createShares, type ShareLimits, type Shares } from '../../../../shared/running/shares.ts'
 import type { Tracer } from '../../../../shared/running/traces.ts'
+import { patiently } from '../../../../shared/settings/patience.ts'
 import { noteLeaving, noteNetwork } from '../../database/call.ts'
 import { CallerLeft, PACE, type Pace } from '../bodies/body.ts'
 import { createBufferCollector } from './buffer-garbage.ts'
@@ -78,7 +79,7 @@ const REQUEST_SHARES: ShareLimits = {
   placesPerCaller: 128,
   waiting: 2048,
   waitingPerCaller: 256,
-  waitMs: 4000,
+  waitMs: patiently(4000),
 }
 
 type Handle = (request: Request) => Promise<Reply> | Reply
