@@ -147,6 +147,7 @@ describe('arguments', () => {
     ['service_promote', { id: 'x', version_id: 'v_1' }, /no argument "version_id". Known are id, version/],
     ['service_settings', { id: 'x' }, /at least one setting/],
     ['service_list', { limit: 5 }, /no argument "limit"/],
+    ['service_publish', { content: 'x', preview: 'PR 12' }, /: preview: use lower-case .* at most 40 characters\.$/],
     ['service_publish', { content: 'x', upload: 'upl_1' }, /either content or upload/],
     ['service_publish', { upload: 'upl_unknown' }, /not_found: There is no such upload/],
     ['service_list', { cursor: 'x' }, /cursor/],

@@ -143,6 +143,19 @@ describe('named previews', () => {
     },
   )
 
+  test('a wrong name is told in the same words by every door', async () => {
+    const drop = await newDrop()
+    const words =
+      'preview: use lower-case letters, digits and single hyphens, beginning with a letter, at most 40 characters.'
+    const asForm = await drop.publish('x', { preview: 'PR 12' })
+    const asJson = await stack.fetch(sitePath(drop.id, '/uploads'), {
+      token: account.token,
+      json: { files: [{ path: 'index.html', sha256: 'a'.repeat(64), size: 1 }], preview: 'PR 12' },
+    })
+    const said = [asForm, asJson].map((answer) => answer.json().detail)
+    expect(said).toEqual([words, words])
+  })
+
   test('a drop’s first version may be one; it is not live', async () => {
     const drop = await newDrop()
     const { preview_url: url } = (await drop.publish('first', { preview: 'try' })).json()

@@ -20,7 +20,10 @@ export function readArguments<Schema extends z.ZodObject>(schema: Schema, args: 
 function issueText(schema: z.ZodObject, issue: z.core.$ZodIssue): string {
   const at = issue.path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('')
   const place = at.replace(/^\./, '')
-  if (issue.code !== 'unrecognized_keys') return `${place === '' ? 'The arguments' : place}: ${issue.message}.`
+  if (issue.code !== 'unrecognized_keys') {
+    const sentence = issue.message.endsWith('.') ? issue.message : `${issue.message}.`
+    return `${place === '' ? 'The arguments' : place}: ${sentence}`
+  }
   const known = namesAt(schema, issue.path)
   return issue.keys
     .map((key) => {

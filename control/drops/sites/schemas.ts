@@ -294,14 +294,14 @@ const PURGE_SAYS =
   'Removes everything older with this publish: former versions, their previews and their kept files. `all`: named previews too.'
 /** A field of a form, or a value of JSON. */
 export const purge = z
-  .union([z.boolean(), z.enum(PURGES)], 'purge: send true, false or "all".')
+  .union([z.boolean(), z.enum(PURGES)], 'send true, false or "all".')
   .optional()
   .transform((value): Purge | undefined =>
     value === 'all' ? 'all' : value === true || value === 'true' ? 'older' : undefined,
   )
 export type Purge = 'older' | 'all'
 
-const PREVIEW_RULE = `preview: use lower-case letters, digits and single hyphens, beginning with a letter, at most ${MAX_PREVIEW_NAME_CHARS} characters.`
+const PREVIEW_RULE = `use lower-case letters, digits and single hyphens, beginning with a letter, at most ${MAX_PREVIEW_NAME_CHARS} characters.`
 /** The name of a preview. */
 export const previewName = described(
   z.string().refine(isPreviewName, PREVIEW_RULE),

@@ -1,4 +1,5 @@
 /** Publishing by hand to drops of an account: what the forms of the dashboard and of the front page do. */
+import { z } from 'zod'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { MAX_MESSAGE_CHARS } from '../../../../shared/contracts/limits.ts'
 import { parse } from '../../../ground/http/api.ts'
@@ -12,6 +13,8 @@ import type { Actor } from '../../../ground/actor.ts'
 import { accessOfForm, type AccessInput } from '../../../drops/viewers/access.ts'
 import type { WantedSite } from '../../../drops/sites/settings/reservation.ts'
 import { receivePublishForm } from './received.ts'
+
+const previewField = z.object({ preview: previewName.optional() })
 
 /** Each returns where the result is shown, and fills in the fields of the form as they arrive. */
 export interface OwnPublishing {
@@ -62,7 +65,7 @@ export function createOwnPublishing(
       const prepared = await receive(asked, fields)
       if (!prepared) throw errors.invalidRequest('Choose files, or paste some text first.')
       const named = (fields.get('preview') ?? '').trim()
-      const preview = named === '' ? undefined : parse(previewName, named)
+      const { preview } = parse(previewField, named === '' ? {} : { preview: named })
       await versions.publish(asked.actor, siteId, prepared, {
         preview,
         message: (fields.get('message') ?? '').slice(0, MAX_MESSAGE_CHARS),

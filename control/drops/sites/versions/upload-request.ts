@@ -190,14 +190,22 @@ function optionsOf(fields: ReadonlyMap<string, string>, resolved: readonly strin
 
 const sayingNothing = onFirstUse((): PublishOptions => readOptions(new Map(), []))
 
+const optionFields = z.object({
+  message,
+  if_version: ifVersion.optional(),
+  purge,
+  preview: previewName.optional(),
+  resolves,
+})
+
 function readOptions(fields: ReadonlyMap<string, string>, resolved: readonly string[]): PublishOptions {
   const version = fields.get('if_version')
-  return {
-    message: parse(message, fields.get('message') ?? ''),
-    ...(version === undefined ? {} : { ifVersion: parse(ifVersion, Number(version)) }),
-    purge: parse(purge, fields.get('purge')),
-    preview: parse(previewName.optional(), fields.get('preview')),
-    resolves: parse(resolves, resolved),
-    access: accessOfForm(fields),
-  }
+  const { if_version, ...said } = parse(optionFields, {
+    message: fields.get('message') ?? '',
+    if_version: version === undefined ? undefined : Number(version),
+    purge: fields.get('purge'),
+    preview: fields.get('preview'),
+    resolves: resolved,
+  })
+  return { ...said, ...(if_version === undefined ? {} : { ifVersion: if_version }), access: accessOfForm(fields) }
 }
