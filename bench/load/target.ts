@@ -1,9 +1,9 @@
 /** What is to be loaded: where to connect, and what to ask for there. */
 import { readFileSync, statSync } from 'node:fs'
 import { lookup } from 'node:dns/promises'
-import { isIP } from 'node:net'
+import net, { isIP } from 'node:net'
 import path from 'node:path'
-import { isLoopback } from '../../shared/http/ip.ts'
+import { isLoopback, isLoopbackName } from '../../shared/http/ip.ts'
 import type { BenchValues } from '../benches.ts'
 
 export interface Target {
@@ -42,11 +42,12 @@ export async function targetOf(values: BenchValues<'load'>): Promise<Target> {
     throw new UsageError(`--host wants a name like my-drop.example.com, not “${host}”.`)
   const own: Page = { host, path: `${url.pathname}${url.search}` }
   const name = hostnameOf(host)
+  const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80)
   return {
     isHttp2: values.http2,
     isSecure: url.protocol === 'https:',
-    ip: await addressOf(hostnameOf(url.host)),
-    port: Number(url.port) || (url.protocol === 'https:' ? 443 : 80),
+    ip: await addressOf(hostnameOf(url.host), port),
+    port,
     servername: isIP(name) === 0 ? name : undefined,
     pages: values.zipf === undefined ? [own] : readPages(values.zipf, own),
     isInsecure: values.insecure,
@@ -58,11 +59,34 @@ function hostnameOf(host: string): string {
   return (URL.parse(`https://${host}/`)?.hostname ?? host).replace(/^\[(.*)\]$/, '$1')
 }
 
-async function addressOf(hostname: string): Promise<string> {
+/** Addresses at which the machine itself may be reached; it may lack one of them. */
+const OWN_ADDRESSES = ['127.0.0.1', '::1'] as const
+const CONNECT_MS = 2000
+
+async function addressOf(hostname: string, port: number): Promise<string> {
   if (isIP(hostname) !== 0) return hostname
+  if (isLoopbackName(hostname)) return ownAddress(port)
   const found = await lookup(hostname).catch(() => undefined)
   if (found === undefined) throw new Error(`${hostname} cannot be found: no address is known for this name.`)
   return found.address
+}
+
+/**
+ * ownAddress is where the machine itself answers, for `localhost` and the names below it: resolvers know one of the two
+ * addresses, or neither of such a name. Where nothing answers, the first request says so.
+ */
+async function ownAddress(port: number): Promise<string> {
+  for (const address of OWN_ADDRESSES) if (await isAnswered(address, port)) return address
+  return OWN_ADDRESSES[0]
+}
+
+function isAnswered(host: string, port: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const socket = net.connect({ host, port, timeout: CONNECT_MS })
+  socket.on('connect', () => resolve(true))
+  socket.on('error', () => resolve(false))
+  socket.on('timeout', () => resolve(false))
+  return promise.finally(() => socket.destroy())
 }
 
 export function isOnThisMachine({ ip }: Pick<Target, 'ip'>): boolean {

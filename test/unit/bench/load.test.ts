@@ -14,7 +14,7 @@ import { Latencies } from '../../../bench/load/latencies.ts'
 import { createDraw } from '../../../bench/load/requests.ts'
 import { summarise, type Measured, type Plan } from '../../../bench/load/summary.ts'
 import { Tally, type Slice } from '../../../bench/load/tally.ts'
-import { pagesOf, targetOf } from '../../../bench/load/target.ts'
+import { isOnThisMachine, pagesOf, targetOf } from '../../../bench/load/target.ts'
 import { probe } from '../../../bench/load/probe.ts'
 import { readArguments } from '../../support/arguments.ts'
 import { benches, type BenchValues } from '../../../bench/benches.ts'
@@ -316,6 +316,22 @@ describe('a run', () => {
     expect(output).toMatch(/failures +0\n/)
     expect(code).toBe(0)
   }, 60_000)
+
+  const present = Object.values(os.networkInterfaces()).flatMap((each = []) => each.map(({ address }) => address))
+  test.each(['127.0.0.1', '::1'].filter((address) => present.includes(address)))(
+    'finds an edge that listens at %s alone, whatever a resolver says of localhost',
+    async (address) => {
+      const server = http.createServer((_request, response) => response.end('hello'))
+      await once(server.listen(0, address), 'listening')
+      const { port } = server.address() as AddressInfo
+      for (const name of ['localhost', 'my-drop.localhost']) {
+        const target = await targetOf(valuesOf(['--url', `http://${name}:${port}/`]))
+        expect([target.ip, isOnThisMachine(target)]).toEqual([address, true])
+        expect(await probe(target)).toEqual({ status: 200, bytes: 5 })
+      }
+      server.close()
+    },
+  )
 
   test('on another machine is refused without consent, and nothing is sent or written', async () => {
     const report = path.join(folder, 'never.html')
