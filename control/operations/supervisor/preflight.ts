@@ -3,6 +3,8 @@ import { rmSync } from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { SECOND_MS } from '../../../shared/running/clock.ts'
 import { memoryLimit } from '../../../shared/running/memory.ts'
 import { readIfThere, readOrCreate } from '../../../shared/secrets/whole-files.ts'
 import { isAlive, startTimeOf } from './processes/processes.ts'
@@ -12,6 +14,9 @@ export class StartRefused extends Error {}
 
 /** One that every start meets until the operator has changed something. Other refusals may pass: a port gets free, a disk is mounted. */
 export class SetUpRefused extends StartRefused {}
+
+/** Another supervisor has DATA_DIR, or seems to. */
+class DataDirHeld extends StartRefused {}
 
 const MB = 1_000_000
 /** Held while a supervisor runs. */
@@ -23,6 +28,9 @@ export const LOCK_FILE = 'supervisor.held'
 export const FORMER_LOCK_FILE = 'supervisor.lock'
 /** The third word of a former lock that this release wrote. Readers of the earlier checkouts take the first two. */
 const HELD_BY_KERNEL = 'held'
+/** A supervisor that was just killed is gone by then, and so is most of what an orderly stop takes. */
+const HELD_PATIENCE_MS = 5 * SECOND_MS
+const LOOK_AGAIN_MS = 100
 const SQLITE_BUSY = 5
 const SQLITE_CANTOPEN = 14
 
@@ -72,6 +80,26 @@ function listenError(port: number, address: string | undefined): Promise<string 
 }
 
 /**
+ * awaitDataDir locks as lockDataDir does, and waits a little for a holder that may just be ending: who stops a service and
+ * starts it again, or whose system does, should not be refused.
+ */
+export async function awaitDataDir(
+  dataDir: string,
+  cancel: AbortSignal,
+  patienceMs = HELD_PATIENCE_MS,
+): Promise<() => void> {
+  const giveUpAt = performance.now() + patienceMs
+  for (;;) {
+    try {
+      return lockDataDir(dataDir)
+    } catch (error) {
+      if (!(error instanceof DataDirHeld) || performance.now() >= giveUpAt) throw error
+    }
+    await sleep(LOOK_AGAIN_MS, undefined, { signal: cancel })
+  }
+}
+
+/**
  * One supervisor per DATA_DIR, in whichever containers they run: a process id would mean nothing in another one. The kernel
  * holds the lock for as long as its process is there, running or stopped. Node can ask for one through SQLite alone; the
  * file stays empty, and stays. Returns how to give it back.
@@ -103,7 +131,7 @@ function takeKernelLock(dataDir: string): DatabaseSync {
     switch ((error as { errcode?: number }).errcode) {
       // SQLite says so too where the kernel has no lock to give (ENOLCK, EACCES).
       case SQLITE_BUSY:
-        throw new StartRefused(
+        throw new DataDirHeld(
           `Dropway already runs on ${dataDir}, here or in another container, or this file system has no locks. Stop it, or set DATA_DIR to another directory.`,
         )
       case SQLITE_CANTOPEN:
@@ -123,7 +151,7 @@ function takeFormerLock(dataDir: string): () => void {
   // Read again: an earlier checkout that started in between wrote it first.
   const holder = formerHolder(file)
   if (holder !== undefined) {
-    throw new StartRefused(
+    throw new DataDirHeld(
       `Dropway already runs on ${dataDir} (process ${holder}). Stop it, or set DATA_DIR to another directory.`,
     )
   }

@@ -6,7 +6,7 @@ import { giveBackWhenIdle } from '../../../shared/running/idle-memory.ts'
 import { keepFilesPrivate } from '../../../shared/secrets/private-files.ts'
 import { readSupervisorConfig, type SupervisorConfig } from './config.ts'
 import { endOrphans } from './orphans.ts'
-import { lockDataDir, requireFreePorts, requireMemory, SetUpRefused, StartRefused } from './preflight.ts'
+import { awaitDataDir, requireFreePorts, requireMemory, SetUpRefused, StartRefused } from './preflight.ts'
 import { unlessCancelled } from './processes/processes.ts'
 import { createReport, type Report } from './report.ts'
 import { startStack, type Stack } from './stack.ts'
@@ -53,8 +53,6 @@ async function serve(env: Env): Promise<void> {
   const stop = onStopSignal()
   const config = readSupervisorConfig(env)
   requireMemory(config.minMemoryMb)
-  const unlock = lockDataDir(config.dataDir)
-  process.on('exit', unlock)
 
   const stack = await startUnlessStopped(config, report, stop.first)
   if (stack) {
@@ -76,6 +74,7 @@ async function startUnlessStopped(
   cancel: AbortSignal,
 ): Promise<Stack | undefined> {
   try {
+    process.on('exit', await awaitDataDir(config.dataDir, cancel))
     const orphans = await unlessCancelled(cancel, endOrphans(config))
     if (orphans > 0) report.say(`ended ${orphans} processes that a killed start had left on ${config.dataDir}`)
     await requireFreePorts(config.ports)

@@ -5,8 +5,8 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { beforeEach, expect, onTestFinished, test } from 'vitest'
-import { lockDataDir } from '../../../control/operations/supervisor/preflight.ts'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { awaitDataDir, lockDataDir } from '../../../control/operations/supervisor/preflight.ts'
 import { startTimeOf } from '../../../control/operations/supervisor/processes/processes.ts'
 
 const HOLDER = fileURLToPath(new URL('../../support/lock-process.ts', import.meta.url))
@@ -61,6 +61,40 @@ test('of several that start at once, one gets it', async () => {
   const said = started.map((each) => each.said)
   expect(said.filter((word) => word === 'held')).toHaveLength(1)
   expect(said.filter((word) => refusal.test(word))).toHaveLength(3)
+})
+
+describe('a start beside a holder that is ending', () => {
+  const PATIENCE_MS = 60_000
+  const noCancel = new AbortController().signal
+
+  test('waits for it, and has the lock afterwards', async () => {
+    const { process: holder } = await startHolder()
+    const taking = awaitDataDir(dataDir, noCancel, PATIENCE_MS)
+    holder.kill('SIGKILL')
+    const unlock = await taking
+    expect(() => lockDataDir(dataDir)).toThrow(refusal)
+    unlock()
+  })
+
+  test('is refused once its patience is over', async () => {
+    const unlock = lockDataDir(dataDir)
+    await expect(awaitDataDir(dataDir, noCancel, 0)).rejects.toThrow(refusal)
+    unlock()
+  })
+
+  test('is given up when it is told to stop', async () => {
+    const unlock = lockDataDir(dataDir)
+    const stop = new AbortController()
+    const taking = awaitDataDir(dataDir, stop.signal, PATIENCE_MS)
+    stop.abort()
+    await expect(taking).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }))
+    unlock()
+  })
+
+  test('hears at once of anything else', async () => {
+    mkdirSync(path.join(dataDir, 'supervisor.held'))
+    await expect(awaitDataDir(dataDir, noCancel, PATIENCE_MS)).rejects.toThrow('cannot be opened')
+  })
 })
 
 /** Process id and start time: all that the release before knows of a holder. */
