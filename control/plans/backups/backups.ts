@@ -19,7 +19,7 @@ import { runDrill, type DrillResult } from './drill.ts'
 import { openBackupPlace, type BackupPlace } from './place.ts'
 import * as queries from './queries.ts'
 import { restoreBackup } from './restore.ts'
-import { prunePlace, type Pruned } from './retention.ts'
+import { pruneAbandoned, prunePlace, type Pruned } from './retention.ts'
 import { isBackupDue, SIGN_OF_LIFE_MS } from './rules.ts'
 
 const MAX_ERROR_CHARS = 500
@@ -100,6 +100,10 @@ export function createBackups(deps: BackupsDependencies): Backups {
 
   async function take(text: string | undefined, stopping?: AbortSignal): Promise<TakenBackup> {
     const place = placeOf(text)
+    // Before, not after a good one: where each backup is killed, or finds the disk full, they would pile up.
+    await pruneAbandoned(place, clock.now()).catch((error: unknown) =>
+      log.warn({ err: error, place: place.description }, 'what killed backups left could not be removed'),
+    )
     await place.sweep(clock.now() - DRAFT_LIFETIME_MS)
     const { name, facts } = await takeBackup(context(stopping), place)
     const rows = facts.tables.reduce((sum, table) => sum + table.rows, 0)

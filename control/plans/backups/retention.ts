@@ -9,10 +9,20 @@ export interface Pruned {
 }
 
 export async function prunePlace(place: BackupPlace, keepMs: number, nowMs: number): Promise<Pruned> {
-  const gone = [
-    ...expiredSnapshots(await place.snapshots(), keepMs, nowMs),
-    ...sortUnfinished(await place.unfinished(), nowMs).abandoned,
-  ]
+  const expired = expiredSnapshots(await place.snapshots(), keepMs, nowMs)
+  return removeAll(place, [...expired, ...(await abandonedIn(place, nowMs))], nowMs)
+}
+
+/** Takes away what killed backups left, and nothing else: at a place where backups are taken by hand, too. */
+export async function pruneAbandoned(place: BackupPlace, nowMs: number): Promise<Pruned> {
+  return removeAll(place, await abandonedIn(place, nowMs), nowMs)
+}
+
+async function abandonedIn(place: BackupPlace, nowMs: number): Promise<string[]> {
+  return sortUnfinished(await place.unfinished(), nowMs).abandoned
+}
+
+async function removeAll(place: BackupPlace, gone: readonly string[], nowMs: number): Promise<Pruned> {
   for (const name of gone) await place.remove(name)
   return { snapshots: gone.length, blobs: gone.length === 0 ? 0 : await pruneBlobs(place, nowMs) }
 }

@@ -1,9 +1,10 @@
 /** Backups by themselves to a bucket, drills, damaged content and a store that moves: on the real services. */
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openBackupPlace } from '../../../control/plans/backups/place.ts'
+import { snapshotName } from '../../../control/plans/backups/rules.ts'
 import { BlobMissing } from '../../../shared/blobs/blob-store.ts'
 import { openBlobStore } from '../../../shared/blobs/open.ts'
 import { readBlobStore } from '../../../shared/blobs/location.ts'
@@ -82,6 +83,20 @@ test('a place that cannot be written to is noted, and tried again later', async 
   }
   expect(await services.backups.runDue()).toBeDefined()
   expect((await sql`select from backups where ended_at is null`).length).toBe(0)
+})
+
+test('what killed backups left goes before the next one, also by hand, and where that one fails', async () => {
+  const { services } = composed
+  const byHand = path.join(folder, 'by-hand')
+  const killed = path.join(byHand, 'snapshots', snapshotName(clock.ms - 3 * DAY_MS), 'tables')
+  await mkdir(killed, { recursive: true })
+  await writeFile(path.join(byHand, 'blobs'), 'no folder')
+  await expect(services.backups.take(byHand)).rejects.toThrow(/ENOTDIR|EEXIST/)
+  expect(await readdir(path.join(byHand, 'snapshots'))).toEqual([])
+  await rm(path.join(byHand, 'blobs'))
+  await mkdir(killed, { recursive: true })
+  const { snapshot } = await services.backups.take(byHand)
+  expect(await readdir(path.join(byHand, 'snapshots'))).toEqual([snapshot])
 })
 
 test('a drill restores the newest into a scratch place, ends with counts, and leaves nothing', async () => {
