@@ -50,6 +50,8 @@ const tokens = new Map<string, Token>()
 const create = async (wish: Record<string, unknown>): Promise<Token> =>
   (await browser.api('/tokens', { json: { name: 'scoped', ...wish } })).json<Token>()
 
+const hashOf = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex')
+
 const newDrop = async (account: Account): Promise<string> => (await apiFor(stack, account).create()).json().id
 
 beforeAll(async () => {
@@ -161,6 +163,31 @@ describe('a scope that suffices reaches the drops of the token and no others', (
   })
 })
 
+test('what only another drop has, a bound token sends itself: hashes tell it nothing of the others', async () => {
+  const contents = { published: `published ${randomUUID()}`, sent: `sent ${randomUUID()}` }
+  const listOf = (content: string) => [{ path: 'index.html', sha256: hashOf(content), size: content.length }]
+  const { bound, beside } = drops
+  const start = async (name: string, site: string, content: string) =>
+    (
+      await stack.fetch(`/api/v1/sites/${site}/uploads`, {
+        token: tokens.get(name)!.token,
+        json: { files: listOf(content) },
+      })
+    ).json<{ upload_id: string; missing: string[] }>()
+  expect((await apiFor(stack, owner).upload(beside, fileForm('index.html', contents.published))).status).toBe(201)
+  const { upload_id } = await start('publish', beside, contents.sent)
+  const sent = await stack.fetch(`/api/v1/sites/${beside}/uploads/${upload_id}/blobs/${hashOf(contents.sent)}`, {
+    method: 'PUT',
+    token: tokens.get('publish')!.token,
+    body: Buffer.from(contents.sent),
+  })
+  expect(sent.status).toBe(204)
+  for (const content of Object.values(contents)) {
+    expect((await start('publish of one drop', bound, content)).missing).toEqual([hashOf(content)])
+    expect((await start('publish', bound, content)).missing).toEqual([])
+  }
+})
+
 test('an unbound publish token makes drops, a bound one none; lists show what a token reaches', async () => {
   const made = await stack.fetch('/api/v1/sites', { token: tokens.get('publish')!.token, json: {} })
   expect(made.status).toBe(201)
@@ -267,7 +294,7 @@ describe('a publish says what is managed of a drop: at the first one with the sc
     }
   const byParts: Door = async ({ id }, token, said) => {
     const content = Buffer.from(`content ${randomUUID()}`)
-    const sha256 = createHash('sha256').update(content).digest('hex')
+    const sha256 = hashOf(content)
     const root = `/api/v1/sites/${id}/uploads`
     const json = { files: [{ path: 'index.html', sha256, size: content.length }], ...said }
     const { upload_id: upload } = (await stack.fetch(root, { token, json })).json<{ upload_id: string }>()

@@ -1,5 +1,6 @@
 /** Which blobs a site's versions need, told by spans of version numbers: held against a model that remembers each version. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { EVERYTHING } from '../../control/ground/actor.ts'
 import { transaction } from '../../control/ground/database/sql.ts'
 import {
   deleteEndedSpans,
@@ -77,9 +78,9 @@ test.each([1, 2, 3, 4, 5, 6])('publishes, refinements and retention in a random 
     if (random.chance(0.2)) await deleteEndedSpans(sql, new Date(now))
     const isRetained = ({ droppedAt }: Version): boolean => droppedAt === undefined
     const isRecent = ({ droppedAt }: Version): boolean => droppedAt === undefined || droppedAt > now - DAY_MS
-    expect([...(await ownBlobs(sql, 'org', ALL))].toSorted()).toEqual(needed(isRetained))
+    expect([...(await ownBlobs(sql, { orgId: 'org', reach: EVERYTHING }, ALL))].toSorted()).toEqual(needed(isRetained))
     expect([...(await referencedBlobs(sql, ALL, new Date(now)))].toSorted()).toEqual(needed(isRecent))
-    expect(await ownBlobs(sql, 'other', ALL)).toEqual(new Set())
+    expect(await ownBlobs(sql, { orgId: 'other', reach: EVERYTHING }, ALL)).toEqual(new Set())
   }
   await sql`update versions set dropped_at = ${new Date(now)} where site_id = ${siteId} and dropped_at is null`
   await deleteEndedSpans(sql, new Date(now + 2 * DAY_MS))

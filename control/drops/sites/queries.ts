@@ -1,5 +1,5 @@
 import type { PlanName } from '../../ground/terms/plans.ts'
-import type { WorkflowRun } from '../../ground/actor.ts'
+import type { Actor, WorkflowRun } from '../../ground/actor.ts'
 import { jsonb, one, type Sql } from '../../ground/database/sql.ts'
 import type { VisibilityPolicy } from '../../people/organisations/rules.ts'
 import type { PublishReport, Purge } from './schemas.ts'
@@ -514,13 +514,22 @@ export async function dailyViews(sql: Sql, siteId: string, fromDay: string): Pro
     select to_char(day, 'YYYY-MM-DD') as day, count from views where site_id = ${siteId} and day >= ${fromDay} order by day`
 }
 
-/** Those of the hashes that a retained version of the organisation already names. */
-export async function ownBlobs(sql: Sql, orgId: string, hashes: readonly string[]): Promise<Set<string>> {
+/**
+ * Those of the hashes that a retained version of the organisation already names: of the drops that the credential reaches,
+ * since one for a drop must not ask what others hold.
+ */
+export async function ownBlobs(
+  sql: Sql,
+  { orgId, reach }: Pick<Actor, 'orgId' | 'reach'>,
+  hashes: readonly string[],
+): Promise<Set<string>> {
+  const among = (reach.sites as string[] | undefined) ?? null
   const rows = await sql<{ hash: string }[]>`
     select hash from unnest(${hashes as string[]}::text[]) as wanted (hash) where exists (
       select from site_blobs b join sites s on s.id = b.site_id
       join versions v on v.site_id = b.site_id and v.number between b.from_version and coalesce(b.to_version, v.number)
-      where b.hash = wanted.hash and s.org_id = ${orgId} and v.dropped_at is null)`
+      where b.hash = wanted.hash and s.org_id = ${orgId} and (${among}::text[] is null or s.id = any(${among}::text[]))
+        and v.dropped_at is null)`
   return new Set(rows.map((row) => row.hash))
 }
 

@@ -1,3 +1,4 @@
+import type { Actor } from '../../../ground/actor.ts'
 import { jsonb, type Sql } from '../../../ground/database/sql.ts'
 import type { AccessInput } from '../../viewers/access.ts'
 import type { Purge } from '../schemas.ts'
@@ -101,12 +102,19 @@ export async function deleteUpload(sql: Sql, uploadId: string): Promise<boolean>
   return (await sql`delete from uploads where id = ${uploadId}`).count === 1
 }
 
-/** Those of the hashes that have arrived for an upload of the organisation that is under way. */
-export async function sentBlobs(sql: Sql, orgId: string, hashes: readonly string[], now: Date): Promise<Set<string>> {
+/** Those of the hashes that have arrived for an upload that is under way, to a drop that the credential reaches. */
+export async function sentBlobs(
+  sql: Sql,
+  { orgId, reach }: Pick<Actor, 'orgId' | 'reach'>,
+  hashes: readonly string[],
+  now: Date,
+): Promise<Set<string>> {
   if (hashes.length === 0) return new Set()
+  const among = (reach.sites as string[] | undefined) ?? null
   const rows = await sql<{ hash: string }[]>`
     select distinct b.hash from upload_blobs b join uploads u on u.id = b.upload_id join sites s on s.id = u.site_id
-    where b.hash = any(${hashes as string[]}) and b.stored and s.org_id = ${orgId} and u.expires_at > ${now}`
+    where b.hash = any(${hashes as string[]}) and b.stored and s.org_id = ${orgId}
+      and (${among}::text[] is null or s.id = any(${among}::text[])) and u.expires_at > ${now}`
   return new Set(rows.map((row) => row.hash))
 }
 

@@ -2,8 +2,8 @@
  * Changed files only: the caller lists what the site should hold, sends the blobs that are missing
  * (in parallel, resumable), then finishes; the publish itself is the ordinary one.
  *
- * A blob counts as present only when the caller's own organisation already stores it or has sent it for an upload that
- * is under way: knowing a stranger's hash must not give away their bytes, and what has arrived is not sent again.
+ * A blob counts as present only when a drop that the caller's credential reaches already stores it or is sent it by an
+ * upload that is under way: knowing a hash must not give away the bytes, and what has arrived is not sent again.
  * Uploads under way count against the plan, in number and in bytes (under-way.ts).
  */
 import { createHash } from 'node:crypto'
@@ -172,7 +172,7 @@ function createUploadStart({
         if (pieces.length > 0) await requireFewUnderWay(tx, actor.orgId, now)
         const room = { orgId: actor.orgId, site, plan: site.plan, byteSize: versionBytes(wanted.files), pieces }
         if (!unchanged) await versions.requireRoom(tx, { ...room, purge: purgeOf(purge) ?? undefined, preview })
-        const sent = await queries.sentBlobs(tx, actor.orgId, pieces, now)
+        const sent = await queries.sentBlobs(tx, actor, pieces, now)
         await queries.dropIdleUploads(tx, actor.orgId, MAX_IDLE_UPLOADS - 1)
         await queries.insertUpload(
           tx,
@@ -207,13 +207,12 @@ function createUploadStart({
       if (wanted.alone) requireAlone(wanted.files)
       else if (!markdownLanding(files)) requireLandingPage(files)
       const { preview, purge } = wanted
-      // A token for one preview may compare with what is live, too.
-      if (preview !== undefined) requirePreview(actor, preview)
+      requirePreview(actor, preview)
       const live = uploadedHashes(site && (await versions.liveManifest(site.id, site.live_version_id)))
       const shown = site && preview !== undefined ? await shownAt(site.id, preview) : live
       const missing = await unpublishedOf(sql, actor, wanted.files, live)
       const pieces = [...missing.keys()]
-      for (const hash of await queries.sentBlobs(sql, actor.orgId, pieces, new Date(clock.now()))) missing.delete(hash)
+      for (const hash of await queries.sentBlobs(sql, actor, pieces, new Date(clock.now()))) missing.delete(hash)
       const unchanged = isSameContent(shown, wanted.files)
       const room = { orgId: actor.orgId, site, plan, byteSize: versionBytes(wanted.files), pieces }
       if (!unchanged) await versions.requireRoom(sql, { ...room, purge: purgeOf(purge) ?? undefined, preview })
@@ -460,7 +459,7 @@ async function unpublishedOf(
       .filter((file) => !inLive.has(file.sha256))
       .map((file) => [file.sha256, file.size]),
   )
-  if (unsure.size > 0) for (const hash of await ownBlobs(sql, actor.orgId, [...unsure.keys()])) unsure.delete(hash)
+  if (unsure.size > 0) for (const hash of await ownBlobs(sql, actor, [...unsure.keys()])) unsure.delete(hash)
   return unsure
 }
 
