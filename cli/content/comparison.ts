@@ -32,11 +32,15 @@ export function compareWithLive(
   })
 }
 
-export function printChanges(
-  terminal: Terminal,
-  { added, changed, removed, unchanged, missing }: Changes,
-  preview?: string,
-): void {
+/** Would the publish make the preview? */
+export function isNewPreview({ compared_with }: Changes, preview: string | undefined): boolean {
+  return preview !== undefined && compared_with !== undefined && compared_with !== 'preview'
+}
+
+export function printChanges(terminal: Terminal, changes: Changes, preview?: string): void {
+  const { added, changed, removed, unchanged, missing } = changes
+  if (isNewPreview(changes, preview) && changes.compared_with === 'live')
+    terminal.print(`There is no preview ${preview} yet; beside what is live it has`)
   for (const path of added) terminal.print(`+ ${plain(path)}`)
   for (const path of changed) terminal.print(`~ ${plain(path)}`)
   for (const path of removed) terminal.print(`- ${plain(path)}`)

@@ -142,13 +142,18 @@ export interface Deployed {
   readonly guest_link: GuestLink | null
 }
 
-/** `deploy --dry-run --json` and `diff --json`: paths, compared with what is live, or at the preview that is named. */
+/**
+ * `deploy --dry-run --json` and `diff --json`: paths, compared with what is live, or with what is at the preview that is
+ * named. A preview that the deploy would make is compared with what is live.
+ */
 export interface Changes {
   readonly site: { readonly id: string; readonly slug: string } | null
   readonly added: readonly string[]
   readonly changed: readonly string[]
   readonly removed: readonly string[]
   readonly unchanged: boolean
+  /** Null when there is nothing yet; undefined of a service that does not say. */
+  readonly compared_with?: 'live' | 'preview' | null
   /** What would have to be sent. */
   readonly missing: { readonly file_count: number; readonly byte_size: number }
 }

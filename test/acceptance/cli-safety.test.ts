@@ -203,15 +203,24 @@ describe('--dry-run', () => {
     await writeFile(path.join(folder, 'index.html'), 'two')
     const ahead = await dropway('deploy --preview next --dry-run', { cwd: folder })
     expect(ahead.lines).toEqual([
-      '+ index.html',
-      expect.any(String),
-      expect.stringContaining(`the preview next of ${slug}.`),
+      'There is no preview next yet; beside what is live it has',
+      '~ index.html',
+      expect.stringContaining('0 new, 1 changed, 0 removed'),
+      expect.stringContaining(`the new preview next of ${slug}.`),
     ])
+    await writeFile(path.join(folder, 'index.html'), 'one')
+    expect((await dropway('deploy --preview next --dry-run --json', { cwd: folder })).json()).toMatchObject({
+      compared_with: 'live',
+      unchanged: false,
+      changed: [],
+    })
+    await writeFile(path.join(folder, 'index.html'), 'two')
     await dropway('deploy --preview next', { cwd: folder })
     const after = await dropway('deploy --preview next --dry-run', { cwd: folder })
     expect(after.lines[0]).toBe('Nothing differs from what is at the preview next.')
     expect((await dropway('deploy --preview next --dry-run --json', { cwd: folder })).json()).toMatchObject({
       preview: 'next',
+      compared_with: 'preview',
       unchanged: true,
     })
     expect((await dropway('deploy --purge --dry-run', { cwd: folder })).lines[0]).toBe('~ index.html')

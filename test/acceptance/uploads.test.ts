@@ -121,6 +121,31 @@ describe('asking before', () => {
     expect((await apiFor(stack, owner).versions(site.id)).json()).toHaveLength(1)
   })
 
+  test('a preview that is not there yet is compared with what is live, and one too many is refused', async () => {
+    const files = { 'index.html': fresh('page'), 'gone.txt': fresh('gone') }
+    const free = await stack.createAccount('free')
+    const { token } = free
+    const site = await stack.publish(free, files)
+    const wanted = { site_id: site.id, files: listOf({ 'index.html': files['index.html'] }) }
+    const ahead = { added: [], changed: [], removed: ['gone.txt'] }
+    expect((await check({ ...wanted, preview: 'one' }, token)).json()).toMatchObject({
+      ...ahead,
+      unchanged: false,
+      compared_with: 'live',
+    })
+    const root = `/api/v1/sites/${site.id}/uploads`
+    const start = (preview: string) => stack.fetch(root, { token, json: { files: wanted.files, preview } })
+    const { upload_id } = (await start('one')).json()
+    expect((await stack.fetch(`${root}/${upload_id}/finish`, { token, method: 'POST' })).status).toBe(201)
+    expect((await check({ ...wanted, preview: 'one' }, token)).json()).toMatchObject({
+      ...{ ...ahead, removed: [] },
+      unchanged: true,
+      compared_with: 'preview',
+    })
+    for (const refused of [await check({ ...wanted, preview: 'two' }, token), await start('two')])
+      expect(refusal(refused)).toBe('403 plan_limit')
+  })
+
   test('a new drop is not made', async () => {
     const slug = `new-${randomBytes(5).toString('hex')}`
     const files = listOf({ 'index.html': fresh('x') })

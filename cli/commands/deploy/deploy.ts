@@ -7,7 +7,7 @@ import { ApiFailure } from '../../service/api-failure.ts'
 import type { ArchiveContent } from '../../content/archive-content.ts'
 import { chooseDrop, findWanted, type ChosenDrop, type DeployedContent } from './wanted-drop.ts'
 import { yesOption, type Arguments, type Command, type Context } from '../../terminal/command.ts'
-import { compareWithLive, printChanges } from '../../content/comparison.ts'
+import { compareWithLive, isNewPreview, printChanges } from '../../content/comparison.ts'
 import { WATCHED_PREVIEW, watchFolder } from './watch.ts'
 import { CliError, exitCodes, usageError } from '../../terminal/failure.ts'
 import { digestStream, type Folder, type LocalFile } from '../../content/folder.ts'
@@ -400,7 +400,8 @@ async function describe(context: Context, source: Source, project: Project, args
   noteBlocked(terminal, 'Would not be published', blocked)
   printChanges(terminal, changes, preview)
   const drop = changes.site === null ? 'a new drop' : changes.site.slug
-  const place = preview === undefined ? drop : `the preview ${preview} of ${drop}`
+  const kind = isNewPreview(changes, preview) ? 'new preview' : 'preview'
+  const place = preview === undefined ? drop : `the ${kind} ${preview} of ${drop}`
   terminal.print(`${countOf(files.length, 'file')}, ${bytesInWords(bytes)}, to ${place}. Nothing was published.`)
   terminal.data({
     dry_run: true,

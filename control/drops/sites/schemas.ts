@@ -403,7 +403,8 @@ export const storedBlobsSchema = z.object({
 
 /**
  * `slug` of a drop that you have, or of one that would be made; `site_id` wins; without both a new drop. `alone`: the one
- * file is published by itself, as `upload` does. With `preview`, compares with that one instead of with what is live.
+ * file is published by itself, as `upload` does. With `preview`, compares with that one instead of with what is live, if
+ * it is there.
  */
 export const checkUploadSchema = z.strictObject({
   site_id: described(z.string(), 'The site to publish to; wins over `slug`.').optional(),
@@ -421,6 +422,11 @@ export const uploadCheckSchema = changesSchema.extend({
     slug: 'my-page',
   }),
   unchanged: described(z.boolean(), 'The live version, or the preview that is named, has exactly these files.', false),
+  compared_with: described(
+    z.enum(['live', 'preview']).nullable(),
+    'What the paths are compared with: a preview that the publish would make is compared with what is live; null when nothing is.',
+    'live',
+  ),
   missing: described(z.object({ file_count: z.int(), byte_size: z.int() }), 'What would have to be sent.', {
     file_count: 1,
     byte_size: 5,

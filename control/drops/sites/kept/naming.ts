@@ -1,7 +1,7 @@
 /** How a version gets the name of a preview, and loses it. */
 import { DAY_MS } from '../../../../shared/running/clock.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
-import { orUpgrade, plans } from '../../../ground/terms/plans.ts'
+import { orUpgrade, plans, type PlanName } from '../../../ground/terms/plans.ts'
 import type { Sql } from '../../../ground/database/sql.ts'
 import { joinPreview, partPreview } from '../../threads/threads.ts'
 import type { DroppedVersion } from '../queries.ts'
@@ -22,16 +22,25 @@ export async function nameVersion(
   versionId: string,
   now: Date,
 ): Promise<DroppedVersion | undefined> {
-  const others = (await queries.listPreviews(tx, site.id)).filter((preview) => preview.name !== name)
-  const cap = plans[site.plan].namedPreviews
-  if (others.length >= cap)
-    throw errors.planLimit(
-      `Your plan allows ${cap === 1 ? 'one named preview' : `${cap} named previews`} of a drop. Remove one${orUpgrade()}.`,
-    )
+  await requireRoomForName(tx, site, name)
   const before = await queries.findPreview(tx, site.id, name)
   const expires_at = new Date(now.getTime() + PREVIEW_LIFETIME_MS)
   await queries.setPreview(tx, { site_id: site.id, name, version_id: versionId, published_at: now, expires_at })
   return before && queries.dropUnnamed(tx, before.version_id, now)
+}
+
+/** Refuses a name beyond those that the plan has, of a drop or of one that would be made (without an id). */
+export async function requireRoomForName(
+  sql: Sql,
+  { id, plan }: { id?: string | undefined; plan: PlanName },
+  name: string,
+): Promise<void> {
+  const named = id === undefined ? [] : await queries.listPreviews(sql, id)
+  const cap = plans[plan].namedPreviews
+  if (named.filter((preview) => preview.name !== name).length >= cap)
+    throw errors.planLimit(
+      `Your plan allows ${cap === 1 ? 'one named preview' : `${cap} named previews`} of a drop. Remove one${orUpgrade()}.`,
+    )
 }
 
 /** What went with the name of a preview. */

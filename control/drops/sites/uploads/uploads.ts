@@ -26,6 +26,7 @@ import { createBoundedWork } from '../../../../shared/running/turns.ts'
 import { markdownLanding, requireLandingPage } from '../../publishing/intake/bundle.ts'
 import { receiveContent } from '../../publishing/intake/take-in.ts'
 import { findOwnSlug, lockOrganisation, ownBlobs } from '../queries.ts'
+import { requireRoomForName } from '../kept/naming.ts'
 import type { Previews } from '../kept/previews.ts'
 import { createArrivals } from './arrivals.ts'
 import { requireFewUnderWay, UPLOAD_LIFETIME_MS } from './under-way.ts'
@@ -145,9 +146,10 @@ function createUploadStart({
     return undefined
   }
 
-  async function shownAt(siteId: string, preview: string): Promise<Uploaded> {
+  /** Undefined when there is no such preview. */
+  async function shownAt(siteId: string, preview: string): Promise<Uploaded | undefined> {
     const named = await previews.named(siteId, preview)
-    return uploadedHashes(named && (await publishing.readManifest(named.manifest_hash)))
+    return named && uploadedHashes(await publishing.readManifest(named.manifest_hash))
   }
 
   return {
@@ -160,8 +162,9 @@ function createUploadStart({
       requireAccess(site, { wanted: access, hasPassword: false })
       const live = uploadedHashes(await versions.liveManifest(siteId, site.live_version_id))
       const { preview, purge } = wanted
+      if (preview !== undefined) await requireRoomForName(sql, site, preview)
       const shown = preview === undefined ? live : await shownAt(siteId, preview)
-      const unchanged = isSameContent(shown, wanted.files)
+      const unchanged = shown !== undefined && isSameContent(shown, wanted.files)
       const unpublished = await unpublishedOf(sql, actor, wanted.files, live)
       const id = newId('upl', clock.now())
       const now = new Date(clock.now())
@@ -209,17 +212,22 @@ function createUploadStart({
       const { preview, purge } = wanted
       requirePreview(actor, preview)
       const live = uploadedHashes(site && (await versions.liveManifest(site.id, site.live_version_id)))
-      const shown = site && preview !== undefined ? await shownAt(site.id, preview) : live
+      if (preview !== undefined) await requireRoomForName(sql, { id: site?.id, plan }, preview)
+      const atPreview = site && preview !== undefined ? await shownAt(site.id, preview) : undefined
+      // A preview that the publish would make is looked at beside what is live.
+      const shown = atPreview ?? live
+      const isNewPreview = preview !== undefined && atPreview === undefined
       const missing = await unpublishedOf(sql, actor, wanted.files, live)
       const pieces = [...missing.keys()]
       for (const hash of await queries.sentBlobs(sql, actor, pieces, new Date(clock.now()))) missing.delete(hash)
-      const unchanged = isSameContent(shown, wanted.files)
+      const unchanged = !isNewPreview && isSameContent(shown, wanted.files)
       const room = { orgId: actor.orgId, site, plan, byteSize: versionBytes(wanted.files), pieces }
       if (!unchanged) await versions.requireRoom(sql, { ...room, purge: purgeOf(purge) ?? undefined, preview })
       return {
         site: site ? { id: site.id, slug: site.slug } : null,
         ...compareUploaded(shown, wanted.files),
         unchanged,
+        compared_with: atPreview ? 'preview' : site?.live_version_id == null ? null : 'live',
         missing: { file_count: missing.size, byte_size: bytesOf(missing) },
       }
     },
