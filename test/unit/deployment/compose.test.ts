@@ -101,7 +101,7 @@ test.each(PLANES)('the settings of $plane are ones that it reads, with values it
   const [role] = command!
   const program = `${role}/main.ts`
   expect(read('.docker/dropway-image')).toContain(`\n${role}) exec node /dropway/built/${builtName(program)} `)
-  expect(read('control/operations/build.ts')).toContain(`'${program}'`)
+  expect(read('control/operations/building/build.ts')).toContain(`'${program}'`)
   expect(existsSync(new URL(program, ROOT))).toBe(true)
   expect(healthcheck!.test).toEqual(['CMD', 'dropway-image', 'healthy'])
 })

@@ -6,9 +6,9 @@ import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { stripTypeScriptTypes } from 'node:module'
 import path from 'node:path'
 import { build, type Plugin } from 'vite'
-import { BUILT_FOLDER, builtName, builtScript, listFile, sourceMark } from '../../shared/running/built.ts'
+import { BUILT_FOLDER, builtName, builtScript, listFile, sourceMark } from '../../../shared/running/built.ts'
 
-const ROOT = path.join(import.meta.dirname, '../../')
+const ROOT = path.join(import.meta.dirname, '../../../')
 /** What is started as a process or as a thread. */
 const STARTED = [
   'control/main.ts',
