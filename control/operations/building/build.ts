@@ -1,12 +1,13 @@
 /**
- * `npm run build`: joins the modules of our programs and threads into the files in `built/` (shared/running/built.ts says
- * what for). With `--sealed`, as for the image, no start compares them with the sources.
+ * `npm run build`: joins the modules of our programs and threads into files in `built/` (shared/running/built.ts says what
+ * for, placing.ts where). With `--sealed`, as for the image, no start compares them with the sources.
  */
-import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import path from 'node:path'
 import { build, type Plugin } from 'vite'
-import { BUILT_FOLDER, builtName, builtScript, listFile, sourceMark } from '../../../shared/running/built.ts'
+import { buildFolder, builtName, builtScript } from '../../../shared/running/built.ts'
+import { beginBuild, createSourceNotes, dropBuild, placeBuild, type SourceNotes } from './placing.ts'
 
 const ROOT = path.join(import.meta.dirname, '../../../')
 /** What is started as a process or as a thread. */
@@ -35,69 +36,75 @@ const SCRIPTS = '{shared/pages,edge/rewrite,control/doors/dashboard}/browser/**/
 
 const OWN_PLACE = /new URL\('(\.[^']+\.ts)', import\.meta\.url\)|import\.meta\.(url|dirname|filename)\b/g
 
+/** From the folder of a build. */
+const TO_ROOT = '../..'
+
 /** Where a module finds itself, and what it starts: modules read files that lie beside their sources. */
 function placeOf(source: string, started: string | undefined, part: string | undefined): string {
   const target = started === undefined ? source : path.join(path.dirname(source), started)
   const isBuilt = started !== undefined && STARTED.includes(target)
-  const place = JSON.stringify(isBuilt ? `./${builtName(target)}` : `../${target}`)
+  const place = JSON.stringify(isBuilt ? `./${builtName(target)}` : `${TO_ROOT}/${target}`)
   if (started !== undefined) return `new URL(${place}, import.meta.url)`
   if (part === 'url') return `new URL(${place}, import.meta.url).href`
-  return `(import.meta.dirname + ${JSON.stringify(`/../${part === 'dirname' ? path.dirname(source) : source}`)})`
+  return `(import.meta.dirname + ${JSON.stringify(`/${TO_ROOT}/${part === 'dirname' ? path.dirname(source) : source}`)})`
 }
 
-/** Tells modules their places, packages too, and notes which of them are ours. */
-function ownPlaces(seen: Set<string>): Plugin {
+/** Tells modules their places, packages too, and notes those that are ours. */
+function ownPlaces(sources: SourceNotes): Plugin {
   return {
     name: 'own-places',
     enforce: 'pre',
-    transform(code, id) {
+    load(id) {
       const source = path.relative(ROOT, id)
+      if (path.isAbsolute(id) && !/(?:^|\/)(?:\.\.|node_modules)\//.test(source)) sources.note(source)
+    },
+    transform(code, id) {
       if (!path.isAbsolute(id)) return undefined
-      if (!/(?:^|\/)(?:\.\.|node_modules)\//.test(source)) seen.add(source)
+      const source = path.relative(ROOT, id)
       const text = code.replaceAll(OWN_PLACE, (_whole, started, part) => placeOf(source, started, part))
       return { code: text, map: null }
     },
   }
 }
 
-/** The built form knows that it is one. */
-const knowsItself: Plugin = {
-  name: 'knows-itself',
-  enforce: 'pre',
-  transform: (code, id) =>
-    id === path.join(ROOT, 'shared/running/built.ts')
-      ? code.replace('RUNS_BUILT = false', 'RUNS_BUILT = true')
-      : undefined,
+/** The built form knows which one it is. */
+function knowsItself(name: string): Plugin {
+  return {
+    name: 'knows-itself',
+    enforce: 'pre',
+    transform: (code, id) =>
+      id === path.join(ROOT, 'shared/running/built.ts')
+        ? code.replace('OWN_BUILD = undefined', `OWN_BUILD = ${JSON.stringify(name)}`)
+        : undefined,
+  }
 }
 
-/** Writes every script, and what they import from elsewhere, without types; returns which there were. */
-function stripScripts(): string[] {
+/** Writes every script, and what they import from elsewhere, without types. */
+function stripScripts(name: string, sources: SourceNotes): void {
   const scripts = new Set(globSync(SCRIPTS, { cwd: ROOT }))
   // A set is walked to its end, also when it grows meanwhile.
   for (const script of scripts) {
     const file = path.join(ROOT, script)
+    sources.note(script)
     const text = stripTypeScriptTypes(readFileSync(file, 'utf8'))
-    mkdirSync(path.dirname(builtScript(file)), { recursive: true })
-    writeFileSync(builtScript(file), text)
+    const target = builtScript(name, file)
+    mkdirSync(path.dirname(target), { recursive: true })
+    writeFileSync(target, text)
     for (const [, imported] of text.matchAll(/\bfrom\s*'(\.[\w./-]+\.ts)'/g))
       scripts.add(path.join(path.dirname(script), imported!))
   }
-  return [...scripts]
 }
 
-async function buildPrograms(isSealed: boolean): Promise<void> {
-  const sources = new Set<string>()
-  // The list comes last: without it the sources run.
-  rmSync(path.join(ROOT, BUILT_FOLDER), { recursive: true, force: true })
+async function joinModules(name: string, sources: SourceNotes): Promise<void> {
   await build({
     configFile: false,
     logLevel: 'warn',
     root: ROOT,
-    plugins: [knowsItself, ownPlaces(sources)],
+    plugins: [knowsItself(name), ownPlaces(sources)],
     ssr: { noExternal: true, external: APART },
     build: {
       ssr: true,
-      outDir: BUILT_FOLDER,
+      outDir: buildFolder(ROOT, name),
       target: 'esnext',
       minify: false,
       rolldownOptions: {
@@ -106,9 +113,20 @@ async function buildPrograms(isSealed: boolean): Promise<void> {
       },
     },
   })
-  const compared = [...sources, ...stripScripts(), INSTALLED]
-  const marks = Object.fromEntries(compared.map((source) => [source, sourceMark(path.join(ROOT, source))]))
-  writeFileSync(listFile(ROOT), JSON.stringify(isSealed ? {} : marks))
+}
+
+async function buildPrograms(isSealed: boolean): Promise<void> {
+  const sources = createSourceNotes(ROOT)
+  sources.note(INSTALLED)
+  const name = beginBuild(ROOT, isSealed)
+  try {
+    await joinModules(name, sources)
+    stripScripts(name, sources)
+  } catch (error) {
+    dropBuild(ROOT, name)
+    throw error
+  }
+  placeBuild(ROOT, { build: name, sources: isSealed ? {} : sources.marks() })
 }
 
 await buildPrograms(process.argv.includes('--sealed'))

@@ -8,7 +8,7 @@ import { afterAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { readControlConfig } from '../../../control/ground/config.ts'
-import { builtName } from '../../../shared/running/built.ts'
+import { BUILT_FOLDER, builtName, SEALED_BUILD } from '../../../shared/running/built.ts'
 import { readEdgeConfig } from '../../../edge/config.ts'
 import { readCompose } from '../../support/compose.ts'
 
@@ -100,7 +100,9 @@ test.each(PLANES)('the settings of $plane are ones that it reads, with values it
   // The image knows what is asked of it.
   const [role] = command!
   const program = `${role}/main.ts`
-  expect(read('.docker/dropway-image')).toContain(`\n${role}) exec node /dropway/built/${builtName(program)} `)
+  expect(read('.docker/dropway-image')).toContain(
+    `\n${role}) exec node /dropway/${BUILT_FOLDER}/${SEALED_BUILD}/${builtName(program)} `,
+  )
   expect(read('control/operations/building/build.ts')).toContain(`'${program}'`)
   expect(existsSync(new URL(program, ROOT))).toBe(true)
   expect(healthcheck!.test).toEqual(['CMD', 'dropway-image', 'healthy'])
