@@ -102,6 +102,20 @@ test('what only its content betrays stays back, however much its publish withhel
   expect(await keptOf(id)).toEqual(['old.js'])
 })
 
+test('a secret that has moved stays back under its former name, too', async () => {
+  const { id } = await newDrop()
+  const moved = { 'new/key.txt': KEY, 'b.js': 'b' }
+  await publish(id, { 'old/key.txt': KEY, 'a.js': 'a' }, { secrets: 'allow' })
+  await publish(id, moved)
+  expect(await keptOf(id)).toEqual(['a.js'])
+
+  const { id: other } = await newDrop()
+  await publish(other, { 'old/key.txt': KEY, 'a.js': 'a' }, { secrets: 'allow' })
+  await publish(other, moved, { preview: 'next' })
+  await promote(other, 'next')
+  expect(await keptOf(other)).toEqual(['a.js'])
+})
+
 test('a version that withheld more than it remembers keeps nothing of the one before', async () => {
   const { id } = await newDrop()
   await publish(id, { 'old.js': 'old' })

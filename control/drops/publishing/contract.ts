@@ -39,6 +39,13 @@ export interface PublishReport {
  */
 export type SecretsPolicy = 'withhold' | 'refuse' | 'allow'
 
+/** What a publish was not allowed to bring. */
+export interface Withheld {
+  readonly paths: readonly string[]
+  /** Hashes of what its content betrayed: under any name the same bytes are the same secret. */
+  readonly contents: readonly string[]
+}
+
 export interface PreparedVersion {
   readonly manifestHash: string
   /** Sum of the files as uploaded (unpacked). */
@@ -49,8 +56,8 @@ export interface PreparedVersion {
   /** Every hash that the version needs: files, variants, sources, the manifest itself. */
   readonly blobs: readonly string[]
   readonly report: PublishReport
-  /** The path of every file that was not published because it looks like a secret. */
-  readonly withheld: readonly string[]
+  /** Every file that was not published because it looks like a secret. */
+  readonly withheld: Withheld
   /** The landing page as served (for the phishing heuristic). */
   readonly landingHash: string
   readonly compression: Compression

@@ -2,6 +2,7 @@ import type { PlanName } from '../../ground/terms/plans.ts'
 import type { Actor, WorkflowRun } from '../../ground/actor.ts'
 import { jsonb, one, type Sql } from '../../ground/database/sql.ts'
 import type { VisibilityPolicy } from '../../people/organisations/rules.ts'
+import type { Withheld } from '../publishing/contract.ts'
 import type { PublishReport, Purge } from './schemas.ts'
 import type { CappedSite, ClockColumns, HeldSlug, RetainedVersion, SiteFacts } from './rules.ts'
 
@@ -296,6 +297,8 @@ export async function insertVersion(
     is_preview?: boolean
     /** Paths that were not published because of their content. */
     withheld?: string[]
+    /** Hashes of these files. */
+    withheld_contents?: string[]
     compressed_at: Date | null
     refined_at: Date | null
   },
@@ -363,10 +366,11 @@ export async function setReport(sql: Sql, versionId: string, report: PublishRepo
   await sql`update versions set report = ${sql.json(report)} where id = ${versionId}`
 }
 
-/** Paths that a version withheld because of their content; null of one that was made before they were remembered. */
-export async function withheldOf(sql: Sql, versionId: string): Promise<string[] | null> {
-  const [row] = await sql<{ withheld: string[] | null }[]>`select withheld from versions where id = ${versionId}`
-  return row?.withheld ?? null
+/** What a version withheld because of its content; nothing of one that was made before that was remembered. */
+export async function withheldOf(sql: Sql, versionId: string): Promise<Withheld> {
+  const [row] = await sql<{ paths: string[] | null; contents: string[] | null }[]>`
+    select withheld as paths, withheld_contents as contents from versions where id = ${versionId}`
+  return { paths: row?.paths ?? [], contents: row?.contents ?? [] }
 }
 
 /** It was live: from here on it counts like any other. Resolves to whether it was a preview until now. */

@@ -48,6 +48,7 @@ function terms(changes: Partial<KeepTerms> = {}): KeepTerms {
   }
 }
 
+const withheld = (paths: string[], contents: string[] = []) => ({ paths, contents })
 const pathsOf = (kept: KeptFiles | undefined): string[] => (kept?.files ?? []).map(([path]) => path)
 
 const v1 = manifest(['index.html', 'a.js', 'page.xhtml', 'data.bin', 'robots.txt', 'same.css'])
@@ -61,8 +62,11 @@ test('everything that is no page stays, unless the live version has something at
 })
 
 test('what this publish was not allowed to bring does not stay either', () => {
-  const kept = keepFormer(v2, { number: 1, manifest: v1 }, undefined, terms({ withheld: ['data.bin'] }))
+  const kept = keepFormer(v2, { number: 1, manifest: v1 }, undefined, terms({ withheld: withheld(['data.bin']) }))
   expect(pathsOf(kept).toSorted()).toEqual(['a.js', 'robots.txt'])
+  const { hash } = v1.files.find(([path]) => path === 'a.js')![1]
+  const moved = keepFormer(v2, { number: 1, manifest: v1 }, undefined, terms({ withheld: withheld([], [hash]) }))
+  expect(pathsOf(moved).toSorted()).toEqual(['data.bin', 'robots.txt'])
 })
 
 test('what was kept stays kept, and comes off the list where the live version has it again', () => {

@@ -6,7 +6,7 @@ import { errors } from '../../../../shared/contracts/errors.ts'
 import type { KeyTrace } from '../../../../shared/content/private-key.ts'
 import { secretFiles, secretIn, type SecretFile } from '../../../../shared/content/secret-files.ts'
 import { LANDING_PAGE } from '../../../../shared/content/upload-kind.ts'
-import type { SecretsPolicy } from '../contract.ts'
+import type { SecretsPolicy, Withheld } from '../contract.ts'
 import { storable } from '../html/text.ts'
 import type { StoredFile } from '../manifest/manifest-builder.ts'
 
@@ -17,13 +17,13 @@ export interface Sifted<File> {
   readonly files: readonly File[]
   /** What is told of those that are not published. */
   readonly blocked: readonly SecretFile[]
-  /** The paths of all of them. */
-  readonly withheld: readonly string[]
+  /** All of them. */
+  readonly withheld: Withheld
   /** What looks like a secret and is public, because the publisher said so. */
   readonly allowed: readonly SecretFile[]
 }
 
-const NONE = { blocked: [], withheld: [] }
+const NONE = { blocked: [], withheld: { paths: [], contents: [] } }
 
 /** Whether a name says enough: such a file need not be read. */
 export function isSecretByName({ path, size }: StoredFile): boolean {
@@ -50,7 +50,10 @@ export function siftSecrets<File extends StoredFile>(
   // Without its landing page nothing of a site can be published.
   const isRefused = secrets === 'refuse' || [...found.keys()].some(({ path }) => path === LANDING_PAGE)
   if (isRefused) throw errors.secretFiles(blocked)
-  return { files: files.filter((file) => !found.has(file)), blocked, withheld: [...paths.keys()], allowed: [] }
+  const betrayed = Array.from(found.keys()).filter((file) => !isSecretByName(file))
+  const contents = betrayed.flatMap(({ hash, source }) => (source ? [hash, source.hash] : [hash]))
+  const withheld = { paths: [...paths.keys()], contents: [...new Set(contents)] }
+  return { files: files.filter((file) => !found.has(file)), blocked, withheld, allowed: [] }
 }
 
 function told(found: readonly SecretFile[]): SecretFile[] {

@@ -11,6 +11,7 @@
 import { secretIn } from '../../../../shared/content/secret-files.ts'
 import { compileHeaders } from '../../../../shared/content/header-sets.ts'
 import { isPage, type KeptFiles, type Manifest, type ManifestFile } from '../../../../shared/contracts/manifest.ts'
+import type { Withheld } from '../contract.ts'
 import { storable } from '../html/text.ts'
 import { toNfc } from '../../../../shared/values/nfc.ts'
 
@@ -39,23 +40,27 @@ export interface KeepTerms {
   readonly bounds: KeptBounds
   /** Whether a version can still be gone back to. */
   isRetained(versionNumber: number): boolean
-  /** Paths that this publish was not allowed to bring: secrets, which a former version may have had. */
-  readonly withheld?: readonly string[]
+  /** What this publish was not allowed to bring: secrets, which a former version may have had. */
+  readonly withheld?: Withheld
 }
 
-/** One version remembers as many paths that it withheld. One that withheld more keeps nothing when it is promoted. */
+/** One version remembers as many files that it withheld. One that withheld more keeps nothing when it is promoted. */
 export const MAX_WITHHELD_REMEMBERED = 1000
 
 /**
- * withheldToRemember is what a version has to remember of the paths that it withheld: those that are no secrets by their
- * name, which is never kept, but were by their content. One more than the bound says that there were others.
+ * withheldToRemember is what a version has to remember of what it withheld: the files that are no secrets by their name,
+ * which is never kept, but were by their content. One more than the bound says that there were others.
  */
-export function withheldToRemember(withheld: readonly string[]): string[] {
+export function withheldToRemember({ paths, contents }: Withheld): { paths: string[]; contents: string[] } {
   const isNamed = (path: string): boolean => secretIn({ path, size: Infinity, key: 'none' }) !== undefined
-  return withheld
-    .filter((path) => !isNamed(path))
-    .slice(0, MAX_WITHHELD_REMEMBERED + 1)
-    .map(storable)
+  const most = MAX_WITHHELD_REMEMBERED + 1
+  const remembered = paths.filter((path) => !isNamed(path)).slice(0, most)
+  return { paths: remembered.map(storable), contents: contents.slice(0, most) }
+}
+
+/** Did a version withhold more than it remembers? */
+export function hasForgotten({ paths, contents }: Withheld): boolean {
+  return Math.max(paths.length, contents.length) > MAX_WITHHELD_REMEMBERED
 }
 
 /** The version that is replaced; `manifest` is its own, without what it kept. */
@@ -211,14 +216,15 @@ function withOwnSet([path, entry]: KeptEntry, lists: KeptFiles['headers'], sets:
 function* stillWanted(
   entries: Iterable<KeptEntry>,
   next: Manifest,
-  { now, keepMs, isRetained, withheld = [] }: KeepTerms,
+  { now, keepMs, isRetained, withheld = { paths: [], contents: [] } }: KeepTerms,
 ): Generator<KeptEntry> {
-  const taken = new Set([...next.files.map(([path]) => path), ...withheld].map(toNfc))
+  const taken = new Set([...next.files.map(([path]) => path), ...withheld.paths].map(toNfc))
+  const secrets = new Set(withheld.contents)
   for (const entry of entries) {
     const [path, { since, version, file }] = entry
     const name = toNfc(path)
     if (taken.has(name) || (since + keepMs <= now && !isRetained(version))) continue
-    if (secretIn({ path, size: file.size, key: 'none' }) !== undefined) continue
+    if (secrets.has(file.hash) || secretIn({ path, size: file.size, key: 'none' }) !== undefined) continue
     taken.add(name)
     yield entry
   }

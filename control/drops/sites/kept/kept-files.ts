@@ -24,7 +24,7 @@ import {
   type KeepTerms,
   type KeptSummary,
 } from '../../publishing/manifest/kept-files.ts'
-import type { Publishing } from '../../publishing/contract.ts'
+import type { Publishing, Withheld } from '../../publishing/contract.ts'
 import { findSite, retainedVersions, storedBytes, uploadsUnderWay } from '../queries.ts'
 import { NOT_SERVED, type RetainedVersion, type SiteFacts } from '../rules.ts'
 import * as queries from './queries.ts'
@@ -38,9 +38,9 @@ export interface LiveBefore {
 export interface SiteKeptFiles {
   /**
    * Another version is live: what the one before had stays beside it. Resolves to what is kept now, and to the code that
-   * changed under a name that did not. `purge`: nothing stays; `withheld`: these paths do not.
+   * changed under a name that did not. `purge`: nothing stays; `withheld`: these secrets do not.
    */
-  replace(tx: Sql, before: LiveBefore, options: { purge: boolean; withheld?: readonly string[] }): Promise<Replaced>
+  replace(tx: Sql, before: LiveBefore, options: { purge: boolean; withheld: Withheld }): Promise<Replaced>
   /** The same version in another manifest, another setting, or another time: what is over goes. */
   refit(tx: Sql, siteId: string): Promise<void>
   /** Ends what is due by then at one site, or puts it off where it fails; resolves to its id, or to undefined when nothing is due. */
@@ -142,7 +142,7 @@ export function createKeptFiles({
   }
 
   return {
-    async replace(tx, before, { purge, withheld = [] }) {
+    async replace(tx, before, { purge, withheld }) {
       // The first version has nothing to keep.
       if (!before.version && before.site.served_manifest_hash === null) return { kept: NOTHING_KEPT, unhashed: [] }
       const { site: now, live, retained } = await liveOf(tx, before.site.id)

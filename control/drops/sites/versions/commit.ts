@@ -78,13 +78,15 @@ export function createCommit({ clock, refreshRoutes, keptFiles, config }: Commit
     const { preview = null } = options
     if (preview !== null && options.purge !== undefined)
       throw errors.invalidRequest('purge goes with a publish that goes live, not with a preview.')
+    const { paths, contents } = withheldToRemember(prepared.withheld)
     const version = {
       ...newVersionRow(site, prepared, now),
       message: options.message ?? '',
       created_by: by,
       is_preview: preview !== null,
       source: options.source ?? null,
-      withheld: withheldToRemember(prepared.withheld),
+      withheld: paths,
+      withheld_contents: contents,
     }
     const isClientRouted = options.spaFallback ?? site.spa_fallback
     const report = reportFor(prepared.report, isClientRouted)

@@ -12,7 +12,7 @@ import type { Pool, Sql } from '../../../ground/database/sql.ts'
 import { changeRoutes } from '../../../ground/routing/changes.ts'
 import { tellWebhooks } from '../../../ground/routing/webhook-outbox.ts'
 import type { PreparedVersion, Publishing } from '../../publishing/contract.ts'
-import { MAX_WITHHELD_REMEMBERED } from '../../publishing/manifest/kept-files.ts'
+import { hasForgotten } from '../../publishing/manifest/kept-files.ts'
 import type { EnqueueMail } from '../../../ground/mail/mail.ts'
 import {
   joinPreview,
@@ -234,10 +234,10 @@ async function promoteVersion(
     for (const { name, version_id } of await listPreviews(tx, siteId))
       if (version_id === kept.id) joined.push({ name, threads: await joinPreview(tx, siteId, name) })
     const shown = showVersion(config, site, kept)
-    const remembered = (await queries.withheldOf(tx, kept.id)) ?? []
-    const withheld = [...shown.report.blocked.map(({ path }) => path), ...remembered]
-    const purge = remembered.length > MAX_WITHHELD_REMEMBERED
-    await keptFiles.replace(tx, { site, version: live }, { purge, withheld })
+    const remembered = await queries.withheldOf(tx, kept.id)
+    const { contents } = remembered
+    const withheld = { paths: [...shown.report.blocked.map(({ path }) => path), ...remembered.paths], contents }
+    await keptFiles.replace(tx, { site, version: live }, { purge: hasForgotten(remembered), withheld })
     await refreshRoutes(tx, siteId)
     await recordAudit(tx, {
       at: new Date(clock.now()),
