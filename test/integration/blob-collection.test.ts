@@ -2,11 +2,12 @@
  * What nothing needs any more goes from the store. A database that is new, or another installation's, empties none; what its
  * own owners deleted goes all the same.
  */
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { storedBytes } from '../../control/drops/sites/queries.ts'
 import { collectGarbage } from '../../control/drops/publishing/storage/collect-garbage.ts'
 import type { BlobStore } from '../../shared/blobs/blob-store.ts'
 import { createDirectoryBlobStore } from '../../shared/blobs/directory-store.ts'
@@ -98,6 +99,38 @@ test('what owners deleted goes a day later, however much of the store it is', as
   expect((await hashesIn(blobs)).filter((hash) => files.includes(hash))).toEqual([])
   for (const table of ['site_blobs', 'kept_blobs'])
     expect(await control.sql`select from ${control.sql(table)} where site_id = ${id}`).toHaveLength(0)
+})
+
+test('what two drops keep for open tabs counts once, and goes only when neither keeps it any more', async () => {
+  const { blobCollection, blobs, quickPublish } = control.services
+  const actor = await control.newActor('free')
+  const chunk = `/* ${randomBytes(20).toString('hex')} */`
+  const hash = createHash('sha256').update(chunk).digest('hex')
+  const page = { path: 'index.html', bytes: Buffer.from('<title>x</title>') }
+  const publish = (slug: string, hasChunk: boolean, purge?: 'older') => {
+    const files = hasChunk ? [page, { path: 'a.js', bytes: Buffer.from(chunk) }] : [page]
+    return quickPublish.publish(actor, { content: { kind: 'files', files }, slug, replace: true, purge })
+  }
+  const [first, second] = ['first', 'second'].map((name) => `${name}-${randomBytes(5).toString('hex')}`) as [
+    string,
+    string,
+  ]
+  const keptBytes = async () => (await storedBytes(control.sql, actor.orgId)).kept
+  // Three versions are retained: the one with the chunk is none of them any more.
+  for (const slug of [first, second]) for (const hasChunk of [true, false, false, false]) await publish(slug, hasChunk)
+  expect(await keptBytes()).toBe(chunk.length)
+
+  await publish(first, false, 'older')
+  expect(await keptBytes()).toBe(chunk.length)
+  aheadMs = 2 * DAY_MS
+  await blobCollection.run({ unbounded: true })
+  expect(await blobs.has(hash)).toBe(true)
+
+  await publish(second, false, 'older')
+  expect(await keptBytes()).toBe(0)
+  aheadMs = 4 * DAY_MS
+  await blobCollection.run({ unbounded: true })
+  expect(await blobs.has(hash)).toBe(false)
 })
 
 test('what is old and unreferenced goes, and nothing else', async () => {
