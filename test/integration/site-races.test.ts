@@ -9,11 +9,13 @@ import { previewRoutes } from '../../control/doors/dashboard/publish/preview-pag
 import type { Request } from '../../control/ground/http/route.ts'
 import type { Actor } from '../../control/ground/actor.ts'
 import type { RoutingTransaction } from '../../control/ground/routing/changes.ts'
+import { createQuickPublish } from '../../control/drops/sites/versions/quick-publish.ts'
 import { hashSecret, randomSecret } from '../../shared/secrets/secrets.ts'
 import type { ApiError } from '../../shared/contracts/errors.ts'
 import { solve } from '../support/proof-of-work.ts'
 import { PASSWORD, refusal, VISIT } from '../support/accounts.ts'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'
+import { duringTransaction } from '../support/races.ts'
 
 let control: ComposedServices
 beforeAll(async () => {
@@ -180,6 +182,54 @@ test('two publishes to one new address: one creates the drop, the other updates 
     { created: true, version: { version_number: 1 } },
     { created: false, version: { version_number: 2 } },
   ])
+})
+
+describe('two publishes of different files to one new address, neither of which knew of the other', () => {
+  const files = (...paths: string[]) =>
+    ({ kind: 'files', files: paths.map((path) => ({ path, bytes: Buffer.from(path) })) }) as const
+  /** Each comes to a control of its own, where nobody else is to be waited for. */
+  const publishBoth = async (actor: Actor, slug: string, options: { ifVersion?: number; replace?: boolean } = {}) => {
+    const { services, sql } = control
+    const publish = (path: string) =>
+      createQuickPublish({ ...services, sql }).publish(actor, { content: files('index.html', path), slug, ...options })
+    const [first, second] = await duringTransaction(
+      sql,
+      (held) => services.sites.lockOrganisation(held, actor.orgId),
+      () => publish('one.txt'),
+      () => publish('two.txt'),
+    )
+    expect(await control.sql`select from sites where slug = ${slug} and deleted_at is null`).toHaveLength(1)
+    return { first, second }
+  }
+
+  test('the later one is asked before files of the earlier one go, as it is in sequence', async () => {
+    const actor = await control.newActor('plus')
+    const { first, second } = await publishBoth(actor, 'asked-at-once')
+    expect(first).toMatchObject({ value: { created: true, version: { version_number: 1 } } })
+    expect(second).toMatchObject({ status: 409, code: 'would_remove_files', fields: { removed: ['one.txt'] } })
+  })
+
+  test('the later one is refused where it wants no drop to be there', async () => {
+    const actor = await control.newActor('plus')
+    const { first, second } = await publishBoth(actor, 'none-wanted', { ifVersion: 0 })
+    expect(first).toMatchObject({ value: { created: true } })
+    expect(second).toMatchObject({ code: 'version_changed' })
+  })
+
+  test('the later one is the next version where files may go', async () => {
+    const actor = await control.newActor('plus')
+    const { first, second } = await publishBoth(actor, 'may-go', { replace: true })
+    expect(first).toMatchObject({ value: { created: true } })
+    expect(second).toMatchObject({ value: { created: false, version: { version_number: 2 } } })
+  })
+
+  test('the later one hears that the address is taken where it is of another organisation', async () => {
+    const [one, other] = [await control.newActor('plus'), await control.newActor('plus')]
+    const slug = 'two-organisations'
+    const said = await Promise.allSettled([one, other].map((actor) => control.publishPage(actor, 'mine', slug)))
+    expect(said.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+    expect(said.find(({ status }) => status === 'rejected')).toMatchObject({ reason: { code: 'slug_taken' } })
+  })
 })
 
 test('a password that comes with a publish protects it, and is recorded', async () => {

@@ -124,20 +124,15 @@ export function createQuickPublish({
     return pathsOf(await publishing.readManifest(live.manifest_hash)).filter((path) => !kept.has(path))
   }
 
-  /** The number of the version that the publish goes over, once nothing disappears by surprise. */
-  async function checkedVersion(
-    actor: Actor,
-    input: QuickPublishInput,
-    prepared: PreparedVersion,
-  ): Promise<number | undefined> {
+  /** The number of the version that the publish goes over, 0 where there is none, once nothing disappears by surprise. */
+  async function checkedVersion(actor: Actor, input: QuickPublishInput, prepared: PreparedVersion): Promise<number> {
     const site = await versions.findBySlug(actor, input.slug)
-    const number = site ? ((await versions.liveVersion(site))?.number ?? 0) : undefined
+    const number = site ? ((await versions.liveVersion(site))?.number ?? 0) : 0
     // A conflict comes first: what would go is a question about the version that the caller knows.
-    if (input.ifVersion !== undefined && input.ifVersion !== (number ?? 0)) return input.ifVersion
-    if (!site) return input.ifVersion
-    const lost = await lostPaths(site, prepared)
-    if (lost.length > 0) throw errors.wouldRemoveFiles(site.slug, number ?? 0, lost)
-    return input.ifVersion ?? number
+    if (input.ifVersion !== undefined && input.ifVersion !== number) return input.ifVersion
+    const lost = site ? await lostPaths(site, prepared) : []
+    if (site && lost.length > 0) throw errors.wouldRemoveFiles(site.slug, number, lost)
+    return number
   }
 
   async function publishOnce(
