@@ -184,6 +184,14 @@ test('two publishes to one new address: one creates the drop, the other updates 
   ])
 })
 
+test('many publishes to one new address: each is a version, and none hears of a version that it never named', async () => {
+  const actor = await control.newActor('business')
+  const texts = Array.from({ length: 14 }, (_, number) => `${number}`)
+  const published = await Promise.all(texts.map((text) => control.publishPage(actor, text, 'crowded-address')))
+  const numbers = published.map(({ version }) => version.version_number).toSorted((a, b) => a - b)
+  expect(numbers).toEqual(texts.map((_, index) => index + 1))
+})
+
 describe('two publishes of different files to one new address, neither of which knew of the other', () => {
   const files = (...paths: string[]) =>
     ({ kind: 'files', files: paths.map((path) => ({ path, bytes: Buffer.from(path) })) }) as const

@@ -188,7 +188,9 @@ export function createQuickPublish({
       wantedAccess(input.access ?? {}, 0)
       const limits = { owner: ownerOf(actor), ...capsOf(actor) }
       const prepared = await prepare(limits, input)
-      return whileOthersPublish(input.ifVersion, () => publishOnce(actor, input, prepared))
+      const attempt = () => publishOnce(actor, input, prepared)
+      // Those who were overtaken take turns, so that no one is overtaken again and again.
+      return whileOthersPublish(input.ifVersion, attempt, () => turns(`${actor.orgId} ${input.slug}`, attempt))
     },
     // Each edit is made of the version that the one before left: different files are merged, the same file is the last one's.
     edit: (actor, siteId, edit) =>
@@ -251,10 +253,11 @@ function takeFile(intake: Intake, { path, bytes }: QuickFile): Promise<void> {
 async function whileOthersPublish<Result>(
   ifVersion: number | undefined,
   attempt: () => Promise<Result>,
+  again = attempt,
 ): Promise<Result> {
   for (let tries = 1; ; tries++) {
     try {
-      return await attempt()
+      return await (tries === 1 ? attempt() : again())
     } catch (error) {
       const isOvertaken = error instanceof ApiError && error.code === 'version_changed'
       if (!isOvertaken || ifVersion !== undefined || tries === MAX_TRIES) throw error
