@@ -70,3 +70,18 @@ test('a template works without an account and without JavaScript', async () => {
   expect(text).not.toContain('javascript:')
   await visitor.close()
 })
+
+test('a preview that is refused says so in its frame, and the form stays as it is', async () => {
+  const visitor = await openVisitor(browser, stack)
+  const { page } = visitor
+  await visitor.goto('/templates/links')
+  // Nothing is left of the visit that the form was made for.
+  await visitor.context.clearCookies()
+  await page.getByLabel('Your name').fill('Plain Jane')
+  const frame = page.frameLocator('[data-preview] iframe')
+  await frame.getByRole('heading', { name: 'No preview' }).waitFor()
+  await frame.getByText('sent no cookie with this form').waitFor()
+  expect(await page.getByLabel('Your name').inputValue()).toBe('Plain Jane')
+  expect(visitor.problems).toEqual([])
+  await visitor.close()
+})

@@ -4,7 +4,7 @@ import { html } from '../../../shared/pages/html.ts'
 import type { OpenApiDocument } from '../../ground/http/openapi.ts'
 import type { Reply, Request, Route } from '../../ground/http/route.ts'
 import { loadAssets } from './frame/assets.ts'
-import { createHandlers, problemText } from './frame/handlers.ts'
+import { createHandlers, problemLead } from './frame/handlers.ts'
 import type { ConsentPages } from '../oauth/consent.ts'
 import { createLayout, SIGNED_OUT } from './frame/layout.ts'
 import { proveFirst } from './frame/returned-forms.ts'
@@ -114,10 +114,9 @@ const TITLES: ReadonlyMap<number, string> = new Map([
 ])
 
 function errorPageOf(problem: ApiError): ReturnType<typeof messagePage> {
-  const id = problem.fields['id']
   return messagePage({
     title: TITLES.get(problem.status) ?? 'This did not work',
-    lead: html`${problemText(problem)}${typeof id === 'string' && html` <code>${id}</code>`}`,
+    lead: problemLead(problem),
     actions:
       problem.status === 401
         ? html`<a class="button primary" href="/signin">Sign in</a>`

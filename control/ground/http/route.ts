@@ -3,6 +3,7 @@
  * Only control/ground/http knows hyper-express.
  */
 import type { Readable } from 'node:stream'
+import type { ApiError } from '../../../shared/contracts/errors.ts'
 import type { Operation } from './operations/operation.ts'
 
 /** Names of the `:name` parts of a path. */
@@ -87,6 +88,11 @@ export interface Route {
   handle(request: Request): Promise<Reply> | Reply
   /** Answered also while Postgres is away: the handler asks it nothing, or limits how long it waits. */
   readonly worksWithoutDatabase?: boolean
+  /**
+   * Says a refusal of the route in its own way, instead of as a page or as JSON: also one that came before its handler, or
+   * because an engine is away. Asks no one.
+   */
+  readonly refuse?: ((problem: ApiError) => Reply) | undefined
   /** What /api/v1/openapi.json says about it; set by `apiRoute`. */
   readonly operation?: () => Operation
 }

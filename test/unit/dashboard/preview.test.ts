@@ -33,7 +33,7 @@ test('a form without our token is refused at its first part', async () => {
     config: { baseUrl: 'https://dropway.example', look: HOUSE_LOOK, allowsAnonymous: true },
   } as unknown as DashboardServices
   const route = previewRoutes(services, HANDLERS).find(({ method }) => method === 'POST')!
-  expect(await route.handle(request)).toMatchObject({ status: 403 })
+  await expect(route.handle(request)).rejects.toMatchObject({ status: 403 })
   expect(taken).toBe(1)
 })
 
@@ -50,6 +50,9 @@ test('one network has a limit, which leaves others theirs', async () => {
   const preview = async (ip: string): Promise<unknown> =>
     route.handle({ ip, header: () => undefined, form } as unknown as Request)
   for (let count = 0; count < 900; count++) await preview(`2001:db8::${count % 7}`)
-  expect(await preview('2001:db8::ff')).toMatchObject({ status: 429, headers: { 'retry-after': expect.any(String) } })
+  await expect(preview('2001:db8::ff')).rejects.toMatchObject({
+    status: 429,
+    headers: { 'retry-after': expect.any(String) },
+  })
   expect(await preview('2001:db8:0:1::1')).toMatchObject({ status: 200 })
 })

@@ -11,7 +11,7 @@
  */
 import { ApiError } from '../../../../shared/contracts/errors.ts'
 import { MAX_TEXT_FORM_BYTES } from '../../../../shared/contracts/limits.ts'
-import { html } from '../../../../shared/pages/html.ts'
+import { html, type Html } from '../../../../shared/pages/html.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import { paramsOf, type PathParams, type Reply, type Request, type Route } from '../../../ground/http/route.ts'
 import {
@@ -163,6 +163,7 @@ export function createHandlers(
       return {
         method: 'POST',
         path,
+        refuse: options.refuse,
         handle: (request) => submit(request, options, (asked) => act({ ...asked, params: paramsOf(path, request) })),
       }
     },
@@ -251,4 +252,10 @@ export function pathAndQueryOf(request: Request): string {
 export function problemText(problem: ApiError): string {
   const text = problem.message.replace(/^[a-z_.]+: /, '')
   return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+/** What a page about a refusal says; of a fault of ours also the id that the log shows. */
+export function problemLead(problem: ApiError): Html {
+  const { id } = problem.fields
+  return html`${problemText(problem)}${typeof id === 'string' && html` <code>${id}</code>`}`
 }

@@ -19,6 +19,8 @@ export interface FormOptions {
   readonly names?: FieldNames
   /** A page or a filled-in template comes with it, so it may be longer than other forms. */
   readonly carriesText?: boolean
+  /** Its answer stands in a frame of the page, where the page itself cannot: so does a refusal. */
+  readonly refuse?: Route['refuse']
   /** Small files come with it where no script sends them. */
   readonly files?: FilesOfForm
 }
@@ -114,7 +116,7 @@ export function createReturnedForms(
     try {
       return await reply(asked.viewer, await act())
     } catch (error) {
-      if (!(error instanceof ApiError) || error.status >= 500) throw error
+      if (!(error instanceof ApiError) || error.status >= 500 || form.refuse) throw error
       if (error.code === 'step_up_required' && !isFragment(asked.request)) return proveFirst(pageOf(asked, form, sent))
       if (isFragment(asked.request)) return json(error.status, error.toBody(), error.headers)
       return comeBack(asked, form, sent, error)

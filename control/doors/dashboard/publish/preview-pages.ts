@@ -1,5 +1,4 @@
 /** The frame beside the editor: shows pasted text as it would be published. */
-import { createStandalonePages } from '../../../../shared/pages/shell.ts'
 import { limitKeyOfIp } from '../../../../shared/http/ip.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { MAX_TEXT_FORM_BYTES } from '../../../../shared/contracts/limits.ts'
@@ -7,9 +6,9 @@ import { filenameOfText, formatOfText } from '../../../drops/publishing/files/pa
 import { plans } from '../../../ground/terms/plans.ts'
 import type { Reply, Request, Route } from '../../../ground/http/route.ts'
 import type { Limit } from '../../../ground/http/limits/sliding-window.ts'
-import { orShow, problemText, type Handlers } from '../frame/handlers.ts'
+import type { Handlers } from '../frame/handlers.ts'
 import { formatOf } from './received.ts'
-import { sandboxed } from '../frame/sandbox.ts'
+import { createFrameNotes, sandboxed } from '../frame/sandbox.ts'
 import { addField } from '../frame/typed-fields.ts'
 import type { DashboardServices } from '../frame/services.ts'
 
@@ -17,18 +16,7 @@ import type { DashboardServices } from '../frame/services.ts'
 const PREVIEW_LIMIT: Limit = { points: 900, windowSeconds: 300 }
 
 export function previewRoutes({ csrf, publishing, config, limiter }: DashboardServices, handlers: Handlers): Route[] {
-  const note = createStandalonePages(config.look)
-  const noteFor = (heading: string, lead: string, status?: number): Reply =>
-    sandboxed('still', note({ title: heading, heading, lead, home: config.baseUrl, footer: '' }).body, status)
-
-  /** A refusal is said in the frame too: our other pages are not shown in frames, and browsers would say so instead. */
-  async function inFrame(request: Request, show: () => Promise<Reply>): Promise<Reply> {
-    const answer = await orShow(show, (problem) => {
-      const { headers, ...refusal } = noteFor('No preview', problemText(problem), problem.status)
-      return { ...refusal, headers: { ...headers, ...problem.headers } }
-    })
-    return handlers.reply((await handlers.read(request)).viewer, answer)
-  }
+  const { say, refuse } = createFrameNotes(config)
 
   /** What strangers may not publish they may not render here either. */
   async function requireWelcome(request: Request): Promise<void> {
@@ -46,7 +34,7 @@ export function previewRoutes({ csrf, publishing, config, limiter }: DashboardSe
     const fields = await readFields(request, (early) => csrf.requireCsrf(request, early))
     await limiter.consume('preview', limitKeyOfIp(request.ip), PREVIEW_LIMIT)
     const text = fields.get('text') ?? ''
-    if (text.trim() === '') return noteFor('Preview', 'Nothing to show yet.')
+    if (text.trim() === '') return say('Preview', 'Nothing to show yet.')
     const format = formatOf(fields) ?? formatOfText(text)
     return sandboxed('scripts', format === 'html' ? text : await renderMarkdown(request.ip, text))
   }
@@ -55,13 +43,13 @@ export function previewRoutes({ csrf, publishing, config, limiter }: DashboardSe
     {
       method: 'GET',
       path: '/preview',
-      handle: (request) =>
-        inFrame(request, async () => {
-          await requireWelcome(request)
-          return noteFor('Preview', 'Paste HTML or Markdown and see it here.')
-        }),
+      refuse,
+      async handle(request) {
+        await requireWelcome(request)
+        return say('Preview', 'Paste HTML or Markdown and see it here.')
+      },
     },
-    { method: 'POST', path: '/preview', handle: (request) => inFrame(request, () => preview(request)) },
+    { method: 'POST', path: '/preview', refuse, handle: preview },
   ]
 }
 

@@ -10,7 +10,7 @@ import type { ApiSite } from '../../../drops/sites/schemas.ts'
 import type { FormRequest, Handlers } from '../frame/handlers.ts'
 import type { Answer } from '../frame/returned-forms.ts'
 import { findTemplateFill, saveTemplateFill } from './queries.ts'
-import { sandboxed } from '../frame/sandbox.ts'
+import { createFrameNotes, sandboxed } from '../frame/sandbox.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { findTemplate, templates } from './designs/all.ts'
 import { readValues, type Template } from './designs/template.ts'
@@ -21,6 +21,7 @@ const SAMPLE_PATH = '/templates/:name/sample'
 
 export function templateRoutes(services: DashboardServices, handlers: Handlers): Route[] {
   const { sites, versions, publishing, anonymous, browserCookie, clock, config, sql } = services
+  const { refuse } = createFrameNotes(config)
 
   function requireTemplate({ name }: { name: string }): Template {
     const template = findTemplate(name)
@@ -94,10 +95,15 @@ export function templateRoutes(services: DashboardServices, handlers: Handlers):
       if (missing) throw errors.invalidRequest(`${missing.name}: fill in “${missing.label}” first.`)
       return asked.actor ? publishOwned(asked.actor, template, asked.form) : publishAnonymous(asked, template)
     }),
-    { method: 'GET', path: SAMPLE_PATH, handle: (request) => sample(requireTemplate(paramsOf(SAMPLE_PATH, request))) },
+    {
+      method: 'GET',
+      path: SAMPLE_PATH,
+      refuse,
+      handle: (request) => sample(requireTemplate(paramsOf(SAMPLE_PATH, request))),
+    },
     handlers.form(
       '/templates/:name/preview',
-      { on: '/templates/:name', carriesText: true },
+      { on: '/templates/:name', carriesText: true, refuse },
       ({ params, form, actor }) => {
         if (!actor && !config.allowsAnonymous) throw errors.anonymousOff()
         const template = requireTemplate(params)

@@ -82,7 +82,8 @@ const REQUEST_SHARES: ShareLimits = {
   waitMs: patiently(4000),
 }
 
-type Handle = (request: Request) => Promise<Reply> | Reply
+/** What a request is answered by: a route, or what stands in for one at an unknown path. */
+type Answering = Pick<Route, 'handle' | 'worksWithoutDatabase' | 'refuse'> & { readonly path?: string }
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const surroundings: Surroundings = {
@@ -97,7 +98,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const allowedAt = createAllowedMethods(options.routes)
   let closing = false
 
-  function serve(pattern: string | undefined, handle: Handle, worksWithoutDatabase = false) {
+  function serve(route: Answering) {
+    const pattern = route.path
     return (request: ServerRequest, response: ServerResponse): Promise<void> => {
       const { method, path } = request
       options.onRequest?.(`${method} ${path}`)
@@ -108,8 +110,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       const span = options.tracer?.begin(`${method} ${pattern ?? 'none'}`, request.headers['traceparent'])
       return asPartOf({ method, path }, async () => {
         try {
-          const arrival = { request, response, surroundings, pattern: pattern ?? '/', shares, worksWithoutDatabase }
-          const reply = await answer(options, stay, arrival, handle)
+          const reply = await answer(options, stay, { request, response, surroundings, route, shares })
           status = reply?.status
           if (reply) await send(request, response, reply, { closing })
         } catch (error) {
@@ -146,16 +147,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     const said = health()
     response.status(said.status === 'ok' ? 200 : 503).json(said)
   })
-  for (const route of options.routes)
-    register(
-      server,
-      route,
-      serve(route.path, (request) => route.handle(request), route.worksWithoutDatabase),
-    )
-  server.any(
-    '/*',
-    serve(undefined, (request) => unknownPath(options, allowedAt(request.path), request)),
-  )
+  for (const route of options.routes) register(server, route, serve(route))
+  server.any('/*', serve({ handle: (request) => unknownPath(options, allowedAt(request.path), request) }))
 
   return {
     async listen(port, host) {
@@ -215,32 +208,26 @@ interface Arrival {
   readonly request: ServerRequest
   readonly response: ServerResponse
   readonly surroundings: Surroundings
-  readonly pattern: string
+  readonly route: Answering
   readonly shares: Shares
-  readonly worksWithoutDatabase: boolean
 }
 
 /** Undefined when the caller has gone. */
-async function answer(
-  options: HttpServerOptions,
-  stay: Stay,
-  arrival: Arrival,
-  handle: Handle,
-): Promise<Reply | undefined> {
-  const { request: serverRequest, response, surroundings, pattern, shares, worksWithoutDatabase } = arrival
+async function answer(options: HttpServerOptions, stay: Stay, arrival: Arrival): Promise<Reply | undefined> {
+  const { request: serverRequest, response, surroundings, route, shares } = arrival
   try {
     if (!isOurHost(serverRequest, options.serviceHost)) throw errors.misdirected()
-    const request = new IncomingRequest(serverRequest, response, surroundings, pattern)
+    const request = new IncomingRequest(serverRequest, response, surroundings, route.path ?? '/')
     stay.request = request
     const { network } = request
     if (isEncoded(request.header('content-encoding'))) throw errors.unsupportedEncoding()
     await enter(shares, network, stay)
     if (response.completed) return undefined
-    if (!options.guard || worksWithoutDatabase) return await handle(request)
+    if (!options.guard || route.worksWithoutDatabase) return await route.handle(request)
     return await options.guard(() => {
       noteNetwork(network)
       noteLeaving(() => request.signal)
-      return handle(request)
+      return route.handle(request)
     })
   } catch (error) {
     if (response.completed || error instanceof CallerLeft) return undefined
@@ -248,7 +235,7 @@ async function answer(
     const problem = toApiError(error, options.log, about)
     const { id } = problem.fields
     if (typeof id === 'string') stay.errorId = id
-    return explain(options, stay.request, problem)
+    return route.refuse?.(problem) ?? explain(options, stay.request, problem)
   }
 }
 
