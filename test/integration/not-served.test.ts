@@ -111,6 +111,27 @@ test('a promotion is taken back too, and a first publish leaves the drop reserve
   expect(await control.routeOf('first')).toMatchObject({ state: 'live' })
 })
 
+test('a drop that is claimed while an edge refuses it stays with its new owner', async () => {
+  const { routing, anonymous } = control.services
+  const owner = await control.newActor('free')
+  let claiming: Promise<unknown> | undefined
+  vi.spyOn(routing, 'propagate').mockImplementationOnce(async () => {
+    const held = Promise.withResolvers<void>()
+    // The claim is not committed before the publish, which is to be taken back, waits for it.
+    const claim = { anonymousId: 'claims-at-once', orgId: owner.orgId, isNewAccount: false }
+    claiming = control.overlap(
+      (tx) => anonymous.claimBrowser(tx, claim).then(() => held.resolve()),
+      () => publishing,
+    )
+    await held.promise
+    return { pending: true, refused: 'its manifest is of a later format' }
+  })
+  const publishing = codeOf(control.publishAnonymously('claims-at-once'))
+  expect(await publishing).toBe('published')
+  await claiming
+  expect(await control.services.sites.list(owner)).toMatchObject([{ state: 'live' }])
+})
+
 describe('a preview that people spoke about', () => {
   const aboutPreview = async (slug: string) => {
     const owner = await control.newActor('business')

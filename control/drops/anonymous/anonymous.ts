@@ -280,9 +280,13 @@ function createPublishAnonymously(
     const { pending, refused } = await routing.propagate(changes)
     if (refused === undefined) return { value: drop, pending }
     const takenBack = await changeRoutes(sql, async (tx) => {
-      const found = await sites.find(tx, site.id)
-      if (found && !found.deleted_at && found.org_id === null) await sites.remove(tx, found)
+      // One that was claimed meanwhile is its owner's.
+      const id = await queries.lockUnclaimed(tx, { anonymousId: publisher.anonymousId, siteId: site.id })
+      const found = id === undefined ? undefined : await sites.find(tx, id)
+      if (found) await sites.remove(tx, found)
+      return found !== undefined
     })
+    if (!takenBack.value) return { value: drop, pending }
     await routing.propagate(takenBack.changes)
     throw errors.notServed(refused)
   }
