@@ -8,7 +8,7 @@
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
+import { mkdir, open, readdir, rm, stat, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import type { Clock } from '../../../../shared/running/clock.ts'
@@ -569,13 +569,21 @@ async function append(file: string, offset: number, maxSize: number, body: Reada
     await handle.truncate(offset)
     for await (const chunk of body as AsyncIterable<Buffer>) {
       if (position + chunk.length > maxSize) throw tooMany(maxSize)
-      await handle.write(chunk, 0, chunk.length, position)
+      await writeAll(handle, chunk, position)
       position += chunk.length
     }
   } finally {
     await handle.close()
   }
   return position
+}
+
+/** A single write may be short, for instance when the disk is nearly full. */
+async function writeAll(handle: FileHandle, chunk: Buffer, position: number): Promise<void> {
+  for (let at = 0; at < chunk.length;) {
+    const { bytesWritten } = await handle.write(chunk, at, chunk.length - at, position + at)
+    at += bytesWritten
+  }
 }
 
 async function storeVerified(blobs: BlobStore, partial: string, expected: string): Promise<void> {
