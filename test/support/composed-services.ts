@@ -68,6 +68,7 @@ export async function composeServices(env: Record<string, string> = {}, clock: C
   return {
     services,
     sql,
+    dataDir,
     changePlan,
     newActor,
 

@@ -586,16 +586,19 @@ async function writeAll(handle: FileHandle, chunk: Buffer, position: number): Pr
   }
 }
 
+/** What is compared is what is stored: another control, which shares the folder, may be writing to the file. */
 async function storeVerified(blobs: BlobStore, partial: string, expected: string): Promise<void> {
   const hash = createHash('sha256')
-  for await (const chunk of createReadStream(partial)) hash.update(chunk as Buffer)
-  if (hash.digest('hex') !== expected) {
-    await rm(partial, { force: true })
-    throw errors.invalidRequest('The bytes do not match their sha256. Send the file again from the start.')
-  }
   const writer = await blobs.writer()
   try {
-    for await (const chunk of createReadStream(partial)) await writer.write(chunk as Buffer)
+    for await (const chunk of createReadStream(partial) as AsyncIterable<Buffer>) {
+      hash.update(chunk)
+      await writer.write(chunk)
+    }
+    if (hash.digest('hex') !== expected) {
+      await rm(partial, { force: true })
+      throw errors.invalidRequest('The bytes do not match their sha256. Send the file again from the start.')
+    }
     await writer.finish()
   } catch (error) {
     await writer.abort()
