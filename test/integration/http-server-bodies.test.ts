@@ -332,7 +332,7 @@ test('a small body that no one reads does not cost the connection', async () => 
     hello,
   ])
   const post = `POST /api/v1/x HTTP/1.1\r\nhost: x\r\ncontent-length: 50000\r\n\r\n${'x'.repeat(50_000)}`
-  const answer = await exchange(port, `${post}GET /hello HTTP/1.1\r\nhost: x\r\n\r\n`)
+  const answer = await exchange(port, `${post}GET /hello HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)
   expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 401', 'HTTP/1.1 200'])
 })
 
@@ -340,7 +340,7 @@ test('a caller that announces a body and never sends it gets its answer', async 
   const { port } = await startServer([
     { method: 'POST', path: '/api/v1/x', handle: () => Promise.reject(errors.unauthorized()) },
   ])
-  const answer = await exchange(port, 'POST /api/v1/x HTTP/1.1\r\nhost: x\r\ncontent-length: 50000\r\n\r\n', 3000)
+  const answer = await exchange(port, 'POST /api/v1/x HTTP/1.1\r\nhost: x\r\ncontent-length: 50000\r\n\r\n')
   expect(statusOf(answer)).toBe(401)
 })
 
@@ -388,7 +388,7 @@ test('hundreds of random requests: never a 5xx, never a hang', async () => {
   for (let round = 0; round < 10; round++) {
     const requests = Array.from({ length: 40 }, one)
     const answers = await Promise.all(
-      requests.map((request) => exchange(port, request.bytes, request.complete ? 5000 : 250)),
+      requests.map((request) => exchange(port, request.bytes, request.complete ? undefined : 250)),
     )
     for (const [index, answer] of answers.entries()) {
       const { bytes, complete } = requests[index]!

@@ -92,8 +92,8 @@ test('one connection serves request after request, pipelined too', async () => {
       response.send(`[${request.path_parameters['number']}]`)
     })
   })
-  const one = (n: number) => `GET /${n} HTTP/1.1\r\nhost: x\r\n\r\n`
-  const answer = await exchange(port, one(1) + one(2) + one(3))
+  const one = (n: number, last = '') => `GET /${n} HTTP/1.1\r\nhost: x\r\n${last}\r\n`
+  const answer = await exchange(port, one(1) + one(2) + one(3, 'connection: close\r\n'))
   expect(answer.match(/HTTP\/1\.1 200/g)).toHaveLength(3)
   expect(answer.match(/\[\d\]/g)).toEqual(['[1]', '[2]', '[3]'])
 })

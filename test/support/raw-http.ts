@@ -3,8 +3,11 @@ import net from 'node:net'
 import tls from 'node:tls'
 import { once } from 'node:events'
 
-/** Sends `text` and collects everything until the server closes or `quietMs` pass without a byte. */
-export async function exchange(port: number, text: string | Buffer, quietMs = 300): Promise<string> {
+/** How long a busy machine may say nothing. */
+const PATIENCE_MS = 60_000
+
+/** Sends `text` and collects everything until the server closes, or `quietMs` pass without a byte where it never does. */
+export async function exchange(port: number, text: string | Buffer, quietMs = PATIENCE_MS): Promise<string> {
   const socket = net.connect(port, '127.0.0.1')
   socket.on('error', () => {})
   await once(socket, 'connect')
