@@ -26,6 +26,8 @@ import { startTestRedis, type TestRedis } from './redis.ts'
 
 const EDGE = path.resolve(import.meta.dirname, '../../edge/main.ts')
 const NODE = path.resolve(import.meta.dirname, '../../node_modules/.bin/node')
+/** On a busy machine; an edge that works acknowledges within milliseconds. */
+const PATIENCE_MS = 60_000
 
 export interface FixtureFile {
   readonly body: string | Buffer
@@ -182,7 +184,7 @@ export async function startEdgeFixture(options: FixtureOptions = {}): Promise<Ed
 
   const log = async (message: Omit<StreamMessage, 'v'>): Promise<string> =>
     (await redis.xadd(keys.log, '*', ...encodeStreamMessage(message)))!
-  const reached = (position: string): Promise<boolean> => everyEdgeReached(redis, position, 5000)
+  const reached = (position: string): Promise<boolean> => everyEdgeReached(redis, position, PATIENCE_MS)
 
   const putRoute = async (route: DistributiveOmit<RouteRecord, 'v' | 'revision'>, given?: number): Promise<string> => {
     const value = encodeRouteRecord({ ...route, v: 1, revision: given ?? ++revision } as RouteRecord)
@@ -339,7 +341,7 @@ function injectionOf(bytes: Buffer): ManifestFile['injection'] {
   return { head: head < 0 ? 0 : head, body: body < 0 ? bytes.length : body }
 }
 
-/** Sends raw text over TLS (HTTP/1.1) and collects the answer until the server closes or the answer is whole. */
+/** Sends raw text over TLS (HTTP/1.1), which must make the server end the connection, and collects everything until it does. */
 export async function rawH1(port: number, ca: string, servername: string, text: string | Buffer): Promise<string> {
   const socket = tls.connect({ port, host: '127.0.0.1', ca, servername, ALPNProtocols: ['http/1.1'] })
   socket.on('error', () => {})
@@ -347,7 +349,7 @@ export async function rawH1(port: number, ca: string, servername: string, text: 
   socket.write(text)
   const chunks: Buffer[] = []
   socket.on('data', (chunk: Buffer) => chunks.push(chunk))
-  await Promise.race([once(socket, 'close'), once(socket, 'end'), new Promise((resolve) => setTimeout(resolve, 3000))])
+  await new Promise((resolve) => socket.once('close', resolve))
   socket.destroy()
   return Buffer.concat(chunks).toString('latin1')
 }
