@@ -129,7 +129,8 @@ test.each([
   ['unsent', 'POST', '/never'],
 ])('hundreds of %s requests of one network hold up no one else', async (_, method, target) => {
   const held = Array.from({ length: 4 }, () => begin(method, target, 100))
-  await sleep(1000)
+  // The network has taken all that one may have.
+  await expect.poll(() => held.flatMap(({ statuses }) => statuses)).toContain(429)
   for (let visit = 0; visit < 5; visit++) {
     expect((await asOther()).text).toBe('answered')
     expect((await asOther('POST', 'x')).text).toBe('answered')
@@ -141,13 +142,16 @@ test.each([
 })
 
 test('one for whom there is no place is not asked for a body first, and its connection ends', async () => {
-  const held = [begin('GET', '/never', 100), begin('GET', '/never', 100)]
-  // All places of the network are taken.
-  await expect.poll(() => held.flatMap(({ statuses }) => statuses)).toContain(429)
   const lines = `Host: ${HOST}\r\nX-Forwarded-For: ${ATTACKER['x-forwarded-for']}\r\nTransfer-Encoding: chunked\r\n`
   const post = `POST /api/v1/x HTTP/1.1\r\n${lines}Expect: 100-continue\r\n\r\n`
-  const answer = await rawH1(fixture.edge.httpsPort, fixture.ca(), HOST, post)
-  expect(answer).toMatch(/^HTTP\/1\.1 429 [^]*\r\nconnection: close\r\n/i)
+  const answerWithoutPlace = async (): Promise<string> => {
+    const held = [begin('GET', '/never', 100), begin('GET', '/never', 100)]
+    // All places of the network are taken.
+    await expect.poll(() => held.flatMap(({ statuses }) => statuses)).toContain(429)
+    return rawH1(fixture.edge.httpsPort, fixture.ca(), HOST, post)
+  }
+  // Those who wait for a place give up after four seconds, and a slow machine must take theirs again.
+  await expect.poll(answerWithoutPlace).toMatch(/^HTTP\/1\.1 429 [^]*\r\nconnection: close\r\n/i)
 })
 
 test('a body that hardly arrives ends with 408, one that arrives slowly does not', async () => {
@@ -170,8 +174,10 @@ test('a control that does not move is passed over, and without another one a pag
   for (const answer of first) expect(answer.text).toBe('answered')
   // It is remembered: no caller is sent there again.
   const tried = askedOf(controls[0]!)
+  const begun = performance.now()
   for (let visit = 0; visit < 4; visit++) expect((await asOther()).text).toBe('answered')
-  expect(askedOf(controls[0]!)).toBe(tried)
+  // For ten seconds, within which a machine that is stopped may not come this far.
+  if (performance.now() - begun < 5000) expect(askedOf(controls[0]!)).toBe(tried)
   controls[1]!.isFrozen = true
   const [page, api] = await Promise.all([
     streamH2(connect(), HOST, '/', { headers: { 'x-forwarded-for': '198.51.100.2' } }),
@@ -189,9 +195,15 @@ const V2 = Buffer.from('0d0a0d0a000d0a515549540a2111000cc000024dc6336401dc0401bb
 /** What a balancer says of itself: its health checks. */
 const V2_LOCAL = Buffer.from('0d0a0d0a000d0a515549540a20000000', 'hex')
 
+/** Is no balancer. */
+const STRANGER = '127.0.0.2'
+
+const connectFrom = (localAddress: string, port: number): net.Socket =>
+  net.connect({ port, host: '127.0.0.1', localAddress })
+
 /** Sends bytes ahead of a handshake, all at once or one by one, and asks whom control is told; undefined: the connection ended. */
-async function announcedBy(host: string, header: string | Buffer, pieces: 'whole' | 'bytes' = 'whole') {
-  const raw = net.connect(fixture.edge.httpsPort, host)
+async function announcedBy(from: string, header: string | Buffer, pieces: 'whole' | 'bytes' = 'whole') {
+  const raw = connectFrom(from, fixture.edge.httpsPort)
   raw.on('error', () => {})
   raw.setNoDelay()
   await once(raw, 'connect')
@@ -224,22 +236,22 @@ test.each([
   ],
   ['none: it is optional', '127.0.0.1', '', 'whole', '203.0.113.1'],
   ['a broken one', '127.0.0.1', 'PROXY TCP4 nobody\r\n', 'whole', undefined],
-  ['version 1 of a stranger', '::1', V1, 'whole', undefined],
-  ['version 2 of a stranger', '::1', V2, 'whole', undefined],
-  ['a stranger without one', '::1', '', 'whole', '::1'],
-] as const)('who a visitor is, by the PROXY protocol: %s', async (_, host, header, pieces, visitor) => {
-  expect(await announcedBy(host, header, pieces)).toBe(visitor)
+  ['version 1 of a stranger', STRANGER, V1, 'whole', undefined],
+  ['version 2 of a stranger', STRANGER, V2, 'whole', undefined],
+  ['a stranger without one', STRANGER, '', 'whole', STRANGER],
+] as const)('who a visitor is, by the PROXY protocol: %s', async (_, from, header, pieces, visitor) => {
+  expect(await announcedBy(from, header, pieces)).toBe(visitor)
 })
 
 test.each([
   ['127.0.0.1', V1, 308],
   ['127.0.0.1', V2, 308],
   ['127.0.0.1', '', 308],
-  ['::1', '', 308],
-  ['::1', V1, undefined],
-  ['::1', V2, undefined],
-] as const)('the plain port takes it from balancers alone: %s %j', async (host, header, status) => {
-  const socket = net.connect(fixture.edge.httpPort, host)
+  [STRANGER, '', 308],
+  [STRANGER, V1, undefined],
+  [STRANGER, V2, undefined],
+] as const)('the plain port takes it from balancers alone: %s %j', async (from, header, status) => {
+  const socket = connectFrom(from, fixture.edge.httpPort)
   socket.on('error', () => {})
   socket.write(
     Buffer.concat([Buffer.from(header as string, 'latin1'), Buffer.from('GET / HTTP/1.1\r\nHost: a.test\r\n\r\n')]),
