@@ -217,10 +217,15 @@ export class DirectConnection {
     this.#release()
     this.#answer = undefined
     // It stays busy: what still comes is no request.
-    if (this.#isLast) return this.#close()
+    if (this.#isLast || this.#isOverdue()) return this.#close()
     this.#isBusy = false
     // Others are answered in between.
     if (this.#ahead !== undefined) setImmediate(() => this.#proceed())
+  }
+
+  /** The answer began before the edge was told to stop, and could not say that it is the last. */
+  #isOverdue(): boolean {
+    return this.#ahead === undefined && this.#context.isDraining()
   }
 
   /** Bytes that nobody has read would make the kernel reset the connection, and the answer would be lost with it. */

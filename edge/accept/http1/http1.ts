@@ -102,6 +102,8 @@ export function createHttp1Side({ onExchange, onAnswer, isService }: Http1Handle
       draining = true
       for (const reading of taken.values()) endSoon(reading)
       server.closeIdleConnections()
+      // The others after the answer that is under way.
+      server.keepAliveTimeout = 1
     },
     destroy() {
       for (const reading of taken.values()) reading.destroy()
