@@ -43,10 +43,11 @@ export function createSendQueues(): SendQueues {
 }
 
 async function readQueues(): Promise<Queues> {
+  const ipv4 = await readFile('/proc/self/net/tcp', 'latin1')
+  // Missing on a machine without IPv6.
+  const ipv6 = await readFile('/proc/self/net/tcp6', 'latin1').catch(() => '')
   const queues = new Map<string, number>()
-  for (const list of ['tcp6', 'tcp']) {
-    const text = await readFile(`/proc/self/net/${list}`, 'latin1')
-    for (const [, bytes = '', inode = ''] of text.matchAll(QUEUE)) queues.set(inode, Number.parseInt(bytes, 16))
-  }
+  for (const list of [ipv6, ipv4])
+    for (const [, bytes = '', inode = ''] of list.matchAll(QUEUE)) queues.set(inode, Number.parseInt(bytes, 16))
   return queues
 }
