@@ -147,6 +147,8 @@ test.each(['viewers', 'public'])(
     const stranger = new FormBrowser(stack, '198.51.100.79')
     const unlisted = `x${listed}`
     expect((await stranger.send(path, { email: unlisted }, `${path}/code`)).status).toBe(303)
+    expect((await stranger.send(path, { email: listed }, `${path}/code`)).status).toBe(303)
+    await viewerMail(stack, listed, 2)
     expect(viewerMails(stack, unlisted)).toEqual([])
   },
 )

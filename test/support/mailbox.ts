@@ -1,22 +1,25 @@
 /** What was mailed: without a mail server, mails are files of the stack. */
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { until } from './processes.ts'
 import type { Stack } from './stack.ts'
 
 /** The newest link of a kind (`/verify`, `/reset`, …) that was mailed to an address. */
 export async function mailedLink(stack: Stack, email: string, kind: string): Promise<string> {
   const folder = path.join(stack.dataDir, 'mail')
-  for (let attempt = 0; attempt < 50; attempt++) {
-    for (const file of readMails(folder)) {
-      const mail = readFileSync(path.join(folder, file), 'utf8')
-        .replace(/=\r?\n/g, '')
-        .replaceAll('=3D', '=')
-      const link = new RegExp(`https://[^\\s"<]+${kind}\\?token=[\\w-]+`).exec(mail)?.[0]
-      if (mail.includes(email) && link !== undefined) return link
-    }
-    await new Promise((resolve) => setTimeout(resolve, 100))
+  await until(() => findLink(folder, email, kind) !== undefined, `a mail with a ${kind} link for ${email}`)
+  return findLink(folder, email, kind)!
+}
+
+function findLink(folder: string, email: string, kind: string): string | undefined {
+  for (const file of readMails(folder)) {
+    const mail = readFileSync(path.join(folder, file), 'utf8')
+      .replace(/=\r?\n/g, '')
+      .replaceAll('=3D', '=')
+    const link = new RegExp(`https://[^\\s"<]+${kind}\\?token=[\\w-]+`).exec(mail)?.[0]
+    if (mail.includes(email) && link !== undefined) return link
   }
-  throw new Error(`no mail with a ${kind} link came for ${email}`)
+  return undefined
 }
 
 function readMails(folder: string): string[] {

@@ -1,6 +1,7 @@
 /** What viewers get by mail: codes, and links at the drop's own address. */
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { until } from './processes.ts'
 import type { Stack } from './stack.ts'
 
 export interface ViewerMail {
@@ -28,12 +29,8 @@ export function viewerMails(stack: Pick<Stack, 'dataDir'>, email: string): Viewe
 
 /** Waits until so many mails have come to the address; returns the last. */
 export async function viewerMail(stack: Pick<Stack, 'dataDir'>, email: string, count = 1): Promise<ViewerMail> {
-  for (let attempt = 0; attempt < 100; attempt++) {
-    const mail = viewerMails(stack, email)[count - 1]
-    if (mail !== undefined) return mail
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
-  throw new Error(`no mail ${count} came for ${email}`)
+  await until(() => viewerMails(stack, email).length >= count, `mail ${count} for ${email}`)
+  return viewerMails(stack, email)[count - 1]!
 }
 
 function mailFiles(folder: string): string[] {
