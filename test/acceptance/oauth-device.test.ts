@@ -103,8 +103,11 @@ describe('the program', () => {
   test('hears pending, then to slow down, then the answer at once', async () => {
     const started = await start({ scope: 'mcp', resource: `${stack.baseUrl}/mcp` })
     expect(started).toMatchObject({ expires_in: 600, interval: 5, verification_uri: `${stack.baseUrl}/device` })
+    const begun = performance.now()
     expect(refusal(await poll(started))).toBe('400 authorization_pending')
-    expect(refusal(await poll(started))).toBe('400 slow_down')
+    const again = refusal(await poll(started))
+    // One who is slower than the interval has nothing to slow down.
+    if (performance.now() - begun < 4000) expect(again).toBe('400 slow_down')
     await decide(person, started.user_code, 'allow')
     const { access_token } = (await poll(started)).json()
     const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
@@ -154,12 +157,17 @@ describe('the program', () => {
     const from = nextAddress()
     const clientId = await newClient()
     const statuses: number[] = []
+    const begun = Date.now()
     for (let batch = 0; batch < 11; batch++) {
       const answers = await Promise.all(Array.from({ length: 10 }, () => ask({ client_id: clientId }, from)))
       statuses.push(...answers.map((answer) => answer.status))
     }
-    expect(statuses.filter((status) => status === 200)).toHaveLength(100)
-    expect(statuses.filter((status) => status === 429)).toHaveLength(10)
+    // A hundred an hour: a slow machine is given one more every 36 seconds.
+    const regained = Math.floor((Date.now() - begun) / 36_000)
+    const accepted = statuses.filter((status) => status === 200)
+    expect(accepted.length).toBeGreaterThanOrEqual(100)
+    expect(accepted.length).toBeLessThanOrEqual(100 + regained)
+    expect(statuses.filter((status) => status === 429)).toHaveLength(110 - accepted.length)
     expect((await ask({ client_id: clientId })).status).toBe(200)
   })
 })
@@ -200,8 +208,11 @@ describe('the person', () => {
     const { user_code } = await start()
     const csrf = formFields((await guesser.browser.open('/device')).text(), '/device')
     const guess = (code: string) => guesser.browser.post('/device', new URLSearchParams({ ...csrf, user_code: code }))
+    const begun = performance.now()
     for (let attempt = 0; attempt < 60; attempt++) expect((await guess('BBBB-BBBB')).status).toBe(400)
-    expect((await guess(user_code)).status).toBe(429)
+    const { status } = await guess(user_code)
+    // Sixty in ten minutes: a slow machine is given one more every ten seconds.
+    if (performance.now() - begun < 10_000) expect(status).toBe(429)
   })
 
   test.each<[string, Record<string, string>, Record<string, string>]>([

@@ -69,7 +69,7 @@ function withMark(sample: unknown, [name, ...rest]: Path): unknown {
 const pathOf = (address: string): string =>
   address.replace(/^\/sites\/\{id\}/, `/sites/${siteId}`).replaceAll(/\{\w+\}/g, 'x')
 
-test('every text of every JSON body', { timeout: 120_000 }, async () => {
+test('every text of every JSON body', async () => {
   const accepted: string[] = []
   let asked = 0
   for (const { method, address, operation } of operations) {
@@ -93,7 +93,7 @@ test('every text of every JSON body', { timeout: 120_000 }, async () => {
   expect(accepted).toEqual([])
 })
 
-test('every text of every form with files', { timeout: 120_000 }, async () => {
+test('every text of every form with files', async () => {
   const accepted: string[] = []
   let asked = 0
   for (const { method, address, operation } of operations) {
