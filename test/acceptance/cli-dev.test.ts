@@ -91,7 +91,8 @@ async function startDev(
   args: readonly string[],
   served = folder,
 ): Promise<{ child: ChildProcess; port: number; stderr: () => string }> {
-  const child = spawn(cli.bin, ['dev', served, '--port', '0', ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const env = { PATH: cli.path, HOME: path.join(cli.folder, 'home') }
+  const child = spawn(cli.bin, ['dev', served, '--port', '0', ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let stderr = ''
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
   const [line] = (await once(child.stdout, 'data')) as [Buffer]
@@ -213,7 +214,7 @@ test('HEAD has no body, other methods are refused, mistakes in the rules are tol
   const other = await startDev(['--spa'])
   expect((await ask(other.port, '/some/route')).text).toContain('Home')
   expect((await ask(other.port, '/x.js', 'GET', { 'sec-fetch-dest': 'script' })).status).toBe(404)
-  expect(other.stderr()).toContain('_redirects:5:')
+  await expect.poll(other.stderr).toContain('_redirects:5:')
   other.child.kill('SIGINT')
   const [code] = await once(other.child, 'exit')
   expect(code).toBe(130)

@@ -121,6 +121,13 @@ afterAll(async () => {
   await rm(output, { recursive: true, force: true })
 })
 
+/** Nothing of the caller's: colours and proxies would come between us and the suite. */
+const environment = (): Record<string, string> => ({
+  PATH: process.env['PATH']!,
+  HOME: output,
+  NODE_EXTRA_CA_CERTS: path.join(stack.dataDir, 'ca', 'ca.pem'),
+})
+
 /** What each scenario found: the suite writes a folder `server-<scenario>-<time>` for each. */
 async function readResults(folder: string): Promise<Map<string, Check[]>> {
   const results = new Map<string, Check[]>()
@@ -134,8 +141,9 @@ async function readResults(folder: string): Promise<Map<string, Check[]>> {
 test.each(['2025-11-25', '2026-07-28'] as const)('server scenarios of %s', async (version) => {
   const folder = path.join(output, version)
   const args = ['server', '--url', `${proxy.url}/mcp`, '--suite', 'all', '--spec-version', version, '-o', folder]
+  const options = { env: environment(), maxBuffer: 64_000_000 }
   // Its exit code counts what does not apply as well.
-  await new Promise((resolve) => execFile(process.execPath, [SUITE, ...args], { maxBuffer: 64_000_000 }, resolve))
+  await new Promise((resolve) => execFile(process.execPath, [SUITE, ...args], options, resolve))
   const results = await readResults(folder)
 
   const applied = [...results.keys()].filter((scenario) => !(scenario in NOT_APPLICABLE))
@@ -155,8 +163,7 @@ test('authorization scenarios: metadata and the code grant, with a person who al
   const clientId = (await registerClient(stack, { redirect_uris: [redirect] })).json().client_id
   const args = ['--url', stack.baseUrl, '--client-id', clientId, '--port', String(port), '-o', output]
   const resource = ['--resource', `${stack.baseUrl}/mcp`]
-  const env = { ...process.env, NODE_EXTRA_CA_CERTS: path.join(stack.dataDir, 'ca', 'ca.pem') }
-  const child = spawn(process.execPath, [SUITE, 'authorization', ...args, ...resource], { env })
+  const child = spawn(process.execPath, [SUITE, 'authorization', ...args, ...resource], { env: environment() })
   let printed = ''
   let answered: Promise<unknown> | undefined
   child.stdout.on('data', (chunk: Buffer) => {
