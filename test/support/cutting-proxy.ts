@@ -14,6 +14,8 @@ export interface CuttingProxy {
   /** From now on nothing passes once clients have sent this many bytes; resolves when that happens. */
   stallAfter(bytes: number): Promise<void>
   flow(): void
+  /** Ends the connections that there are; the next ones pass what they carry. */
+  breakLines(): void
   /** The next connection loses this share of what it carries, as TCP would see it: late, later, and dead in the end. */
   loseOnNext(share: number): void
   close(): Promise<void>
@@ -82,6 +84,7 @@ export async function startCuttingProxy(
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
+  const flow = (): void => void (stallAt = Number.POSITIVE_INFINITY)
   return {
     port: (server.address() as net.AddressInfo).port,
     get sent() {
@@ -95,8 +98,10 @@ export async function startCuttingProxy(
       stallAt = sent + bytes
       return new Promise((resolve) => (stalled = resolve))
     },
-    flow() {
-      stallAt = Number.POSITIVE_INFINITY
+    flow,
+    breakLines() {
+      flow()
+      for (const socket of sockets) socket.destroy()
     },
     loseOnNext(share) {
       loss = share
