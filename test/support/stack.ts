@@ -24,8 +24,11 @@ import { createTestDatabase } from './postgres.ts'
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 /** Where the logs of the last run's shared stack are. */
 const LOGS = path.join(ROOT, 'test/output/logs')
-/** Ten times what a start takes on a calm machine. Counted in ticks: while this process is stopped, the stack may be too. */
-const START_TICKS = 120
+/**
+ * Ten times what a start takes on a calm machine, and less than hooks have, so that what it wrote is told. Counted in ticks:
+ * while this process is stopped, the stack may be too.
+ */
+const START_TICKS = 200
 
 export type PlanName = 'free' | 'plus' | 'business' | 'starter' | 'pro'
 export type ProcessName = 'supervisor' | 'postgres' | 'redis' | 'control' | 'edge'
@@ -236,19 +239,21 @@ async function stackEnvironment(dataDir: string, workers: number, extra: Readonl
  * last port that browsers refuse to open.
  */
 const PORT_RANGE = { first: 11_000, count: 21_000 }
-const PORT_SHARES = 8
+/** More than there are test processes on a machine, those of other runs too: one must not take what another has just found free. */
+const PORT_SHARES = 64
 const SHARE = Math.floor(PORT_RANGE.count / PORT_SHARES)
+/** The process outlives the module, which each test file may load anew. */
+const held = globalThis as { dropwayPortShare?: Promise<number> }
 
 /** To those who asked before: they may not have begun to listen. */
 const givenPorts = new Set<number>()
 
 /** Held all at once, so that they differ. */
 export async function freePorts(count: number): Promise<number[]> {
-  // Test processes run side by side: one must not take what another has just found free.
-  const shareStart = PORT_RANGE.first + (Number(process.env['VITEST_POOL_ID'] ?? 0) % PORT_SHARES) * SHARE
+  const guardPort = await (held.dropwayPortShare ??= takeShare())
   const servers: net.Server[] = []
   while (servers.length < count) {
-    const port = shareStart + randomInt(SHARE)
+    const port = guardPort + randomInt(1, SHARE)
     const server = givenPorts.has(port) ? undefined : await holdPort(port)
     if (server) servers.push(server)
   }
@@ -256,6 +261,17 @@ export async function freePorts(count: number): Promise<number[]> {
   for (const port of ports) givenPorts.add(port)
   await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
   return ports
+}
+
+/** Holds a share of the ports as long as this process lives, by listening at its first one, which is returned. */
+async function takeShare(): Promise<number> {
+  for (let share = 0; share < PORT_SHARES; share++) {
+    const guard = await holdPort(PORT_RANGE.first + share * SHARE)
+    if (guard === undefined) continue
+    guard.unref()
+    return PORT_RANGE.first + share * SHARE
+  }
+  throw new Error(`${PORT_SHARES} test processes hold all ports from ${PORT_RANGE.first} on`)
 }
 
 async function holdPort(port: number): Promise<net.Server | undefined> {
