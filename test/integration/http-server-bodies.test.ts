@@ -12,7 +12,7 @@ import { errors } from '../../shared/contracts/errors.ts'
 import { SEED } from '../support/depth.ts'
 import { hello, jsonEcho, startServer } from '../support/http-server.ts'
 import { createRandom } from '../support/random.ts'
-import { exchange, statusOf } from '../support/raw-http.ts'
+import { exchange, exchangeUntil, statusOf } from '../support/raw-http.ts'
 
 test('JSON bodies: parsed, or refused with the code that says why', async () => {
   const { url } = await startServer([jsonEcho])
@@ -332,7 +332,8 @@ test('a small body that no one reads does not cost the connection', async () => 
     hello,
   ])
   const post = `POST /api/v1/x HTTP/1.1\r\nhost: x\r\ncontent-length: 50000\r\n\r\n${'x'.repeat(50_000)}`
-  const answer = await exchange(port, `${post}GET /hello HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)
+  const both = `${post}GET /hello HTTP/1.1\r\nhost: x\r\n\r\n`
+  const answer = await exchangeUntil(port, both, (heard) => heard.endsWith('{"hello":true}'))
   expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 401', 'HTTP/1.1 200'])
 })
 
@@ -340,7 +341,8 @@ test('a caller that announces a body and never sends it gets its answer', async 
   const { port } = await startServer([
     { method: 'POST', path: '/api/v1/x', handle: () => Promise.reject(errors.unauthorized()) },
   ])
-  const answer = await exchange(port, 'POST /api/v1/x HTTP/1.1\r\nhost: x\r\ncontent-length: 50000\r\n\r\n')
+  const announced = 'POST /api/v1/x HTTP/1.1\r\nhost: x\r\ncontent-length: 50000\r\n\r\n'
+  const answer = await exchangeUntil(port, announced, (heard) => statusOf(heard) > 0)
   expect(statusOf(answer)).toBe(401)
 })
 

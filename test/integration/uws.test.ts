@@ -5,7 +5,7 @@ import net from 'node:net'
 import { Readable } from 'node:stream'
 import { Server } from 'hyper-express'
 import { afterEach, expect, test } from 'vitest'
-import { exchange, statusOf } from '../support/raw-http.ts'
+import { exchange, exchangeUntil, statusOf } from '../support/raw-http.ts'
 
 const servers: Server[] = []
 
@@ -92,8 +92,8 @@ test('one connection serves request after request, pipelined too', async () => {
       response.send(`[${request.path_parameters['number']}]`)
     })
   })
-  const one = (n: number, last = '') => `GET /${n} HTTP/1.1\r\nhost: x\r\n${last}\r\n`
-  const answer = await exchange(port, one(1) + one(2) + one(3, 'connection: close\r\n'))
+  const one = (n: number) => `GET /${n} HTTP/1.1\r\nhost: x\r\n\r\n`
+  const answer = await exchangeUntil(port, one(1) + one(2) + one(3), (heard) => heard.includes('[3]'))
   expect(answer.match(/HTTP\/1\.1 200/g)).toHaveLength(3)
   expect(answer.match(/\[\d\]/g)).toEqual(['[1]', '[2]', '[3]'])
 })
@@ -144,29 +144,29 @@ test('a chunked body ends with its last chunk', async () => {
 
 test('a caller that leaves aborts the request, before and within the body', async () => {
   const aborted: string[] = []
-  const { promise: both, resolve } = Promise.withResolvers<void>()
-  const note = (what: string) => {
-    aborted.push(what)
-    if (aborted.length === 2) resolve()
-  }
+  const begun: string[] = []
   const { port } = await start((server) => {
-    server.get('/wait', (_request, response) => void response.once('abort', () => note('waiting')))
+    server.get('/wait', (_request, response) => {
+      begun.push('waiting')
+      response.once('abort', () => aborted.push('waiting'))
+    })
     server.post('/body', (request, response) => {
       request.on('error', () => {})
-      request.on('data', () => {})
-      response.once('abort', () => note('sending'))
+      request.on('data', () => begun.push('sending'))
+      response.once('abort', () => aborted.push('sending'))
     })
   })
-  for (const text of [
+  const sockets = [
     'GET /wait HTTP/1.1\r\nhost: x\r\n\r\n',
     'POST /body HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\nhalf',
-  ]) {
-    const socket = net.connect(port, '127.0.0.1', () =>
-      socket.write(text, () => setTimeout(() => socket.destroy(), 50)),
-    )
-  }
-  await both
-  expect(aborted.toSorted()).toEqual(['sending', 'waiting'])
+  ].map((text) => {
+    const socket = net.connect(port, '127.0.0.1')
+    socket.write(text)
+    return socket
+  })
+  await expect.poll(() => begun.toSorted()).toEqual(['sending', 'waiting'])
+  for (const socket of sockets) socket.destroy()
+  await expect.poll(() => aborted.toSorted()).toEqual(['sending', 'waiting'])
 })
 
 test('a streamed reply waits for a slow reader and stops when the reader leaves', async () => {

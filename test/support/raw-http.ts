@@ -3,11 +3,29 @@ import net from 'node:net'
 import tls from 'node:tls'
 import { once } from 'node:events'
 
-/** How long a busy machine may say nothing. */
+/** A server on a busy machine may take its time; one that has closed the connection is not waited for. */
 const PATIENCE_MS = 60_000
 
-/** Sends `text` and collects everything until the server closes, or `quietMs` pass without a byte where it never does. */
-export async function exchange(port: number, text: string | Buffer, quietMs = PATIENCE_MS): Promise<string> {
+/** Sends `text` and collects everything until the server closes or `quietMs` pass without a byte. */
+export function exchange(port: number, text: string | Buffer, quietMs = PATIENCE_MS): Promise<string> {
+  return converse(port, text, quietMs, () => false)
+}
+
+/** The same for a connection that stays open: until the answer `isWhole`. */
+export function exchangeUntil(
+  port: number,
+  text: string | Buffer,
+  isWhole: (answer: string) => boolean,
+): Promise<string> {
+  return converse(port, text, PATIENCE_MS, isWhole)
+}
+
+async function converse(
+  port: number,
+  text: string | Buffer,
+  quietMs: number,
+  isWhole: (answer: string) => boolean,
+): Promise<string> {
   const socket = net.connect(port, '127.0.0.1')
   socket.on('error', () => {})
   await once(socket, 'connect')
@@ -15,7 +33,10 @@ export async function exchange(port: number, text: string | Buffer, quietMs = PA
   let answer = ''
   const { promise, resolve } = Promise.withResolvers<void>()
   socket.setTimeout(quietMs, resolve)
-  socket.on('data', (chunk) => (answer += chunk.toString('latin1')))
+  socket.on('data', (chunk) => {
+    answer += chunk.toString('latin1')
+    if (isWhole(answer)) resolve()
+  })
   socket.on('close', () => resolve())
   await promise
   socket.destroy()
