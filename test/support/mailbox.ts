@@ -7,11 +7,15 @@ import type { Stack } from './stack.ts'
 /** The newest link of a kind (`/verify`, `/reset`, …) that was mailed to an address. */
 export async function mailedLink(stack: Stack, email: string, kind: string): Promise<string> {
   const folder = path.join(stack.dataDir, 'mail')
-  await until(() => findLink(folder, email, kind) !== undefined, `a mail with a ${kind} link for ${email}`)
-  return findLink(folder, email, kind)!
+  let link: string | undefined
+  await until(() => {
+    link = newestLink(folder, email, kind)
+    return link !== undefined
+  }, `a mail with a ${kind} link for ${email}`)
+  return link!
 }
 
-function findLink(folder: string, email: string, kind: string): string | undefined {
+function newestLink(folder: string, email: string, kind: string): string | undefined {
   for (const file of readMails(folder)) {
     const mail = readFileSync(path.join(folder, file), 'utf8')
       .replace(/=\r?\n/g, '')

@@ -5,8 +5,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { Resolver } from 'node:dns/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { until } from './processes.ts'
 import { findProgram } from './programs.ts'
 import { freePorts } from './stack.ts'
 
@@ -53,15 +53,18 @@ export async function startNameServer(zone: string, records: readonly string[]):
   })
   let output = ''
   named.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()))
-  const resolver = new Resolver({ timeout: 500, tries: 4 })
+  const resolver = new Resolver({ timeout: 5000, tries: 6 })
   resolver.setServers([`127.0.0.1:${port}`])
-  await untilAnswers(resolver, zone, () => `named does not answer: ${output}`)
+  const answers = () => resolver.resolveSoa(zone).then(Boolean, () => false)
+  await until(answers, 'named to answer').catch((error: unknown) => {
+    throw new Error(`named said: ${output}`, { cause: error })
+  })
   return {
     address: `127.0.0.1:${port}`,
     keyName: KEY_NAME,
     secret: SECRET,
     hook: file('hook.sh'),
-    txt: async (name) => (await resolver.resolveTxt(name).catch(() => [])).map((parts) => parts.join('')),
+    txt: async (name) => (await resolver.resolveTxt(name).catch(noneOrThrow)).map((parts) => parts.join('')),
     async change(...lines) {
       const text = [`server 127.0.0.1 ${port}`, ...lines.map((line) => `update ${line}`), 'send', ''].join('\n')
       const changing = promisify(execFile)(programOf('nsupdate'), ['-v', '-k', file('owner.conf')])
@@ -103,10 +106,8 @@ function programOf(name: string): string {
   return found
 }
 
-async function untilAnswers(resolver: Resolver, zone: string, complaint: () => string): Promise<void> {
-  for (let attempt = 0; attempt < 100; attempt++) {
-    if (await resolver.resolveSoa(zone).catch(() => undefined)) return
-    await sleep(50)
-  }
-  throw new Error(complaint())
+/** A name without such records has none; a server that was not heard says nothing about them. */
+function noneOrThrow(error: NodeJS.ErrnoException): [] {
+  if (error.code === 'ENODATA' || error.code === 'ENOTFOUND') return []
+  throw error
 }

@@ -3,9 +3,6 @@ import { expect } from 'vitest'
 import type { Pool } from '../../control/ground/database/sql.ts'
 import { changeRoutes, type RoutingTransaction } from '../../control/ground/routing/changes.ts'
 
-/** On a busy machine it takes a while until one waits. */
-const PATIENCE_MS = 20_000
-
 /**
  * Does the first thing in a transaction; lets the others begin, one after the other, until each waits for a lock; then
  * commits. Returns what the others gave or threw. For a database of the test's own.
@@ -20,7 +17,7 @@ export async function duringTransaction(
     await first(held)
     for (const other of others) {
       begun.push(other().catch((error: unknown) => error))
-      await expect.poll(() => waiting(sql), { interval: 10, timeout: PATIENCE_MS }).toBe(begun.length)
+      await expect.poll(() => waiting(sql), { interval: 10 }).toBe(begun.length)
     }
   })
   return Promise.all(begun)
