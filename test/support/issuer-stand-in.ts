@@ -5,6 +5,7 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWTPayload } from 'jose'
+import { keepIdleConnections } from './idle-connections.ts'
 
 const ISSUERS = ['good', 'other', 'slow', 'huge', 'redirecting', 'broken', 'impostor', 'elsewhere', 'plain'] as const
 export type IssuerName = (typeof ISSUERS)[number]
@@ -85,6 +86,7 @@ export async function startIssuer(): Promise<IssuerStandIn> {
   })
   const port = (): number => (server.address() as AddressInfo).port
   const origin = (): string => `http://127.0.0.1:${port()}`
+  keepIdleConnections(server)
   await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
 
   return {

@@ -5,6 +5,7 @@
 import { createHash, generateKeyPairSync, randomBytes, sign, type KeyObject } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { keepIdleConnections } from './idle-connections.ts'
 
 export interface StandInPerson {
   readonly sub: string
@@ -71,6 +72,7 @@ export async function startOpenIdStandIn({ clientId = 'dropway', clientSecret = 
   const accessTokens = new Map<string, StandInPerson>()
   const asked: URL[] = []
   const server = createServer((request, response) => void answer(request, response).catch(() => response.destroy()))
+  keepIdleConnections(server)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 
@@ -251,6 +253,9 @@ export async function startOpenIdStandIn({ clientId = 'dropway', clientSecret = 
         { typ: 'logout+jwt', ...header },
       ),
     announceLogouts: () => void (tellsOfLogouts = true),
-    stop: () => new Promise<void>((resolve) => server.close(() => resolve())),
+    async stop() {
+      server.closeAllConnections()
+      await new Promise((closed) => server.close(closed))
+    },
   }
 }

@@ -6,6 +6,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { keepIdleConnections } from './idle-connections.ts'
 import { Ledger, Refusal, type LedgerEvent, type Thing } from './stripe-ledger.ts'
 
 export interface SignedEvent {
@@ -43,7 +44,9 @@ interface Endpoint {
   answer(parameters: Parameters, id: string): Thing | { object: 'list'; data: Thing[]; has_more: false }
 }
 
-const DELIVERY_TRIES = 5
+/** Together half a minute: a receiver on a busy machine may need some of it. */
+const DELIVERY_TRIES = 34
+const MAX_PAUSE_MS = 1000
 
 export async function startStripeStandIn(nowMs: () => number = Date.now): Promise<StripeStandIn> {
   const secretKey = `sk_test_${randomBytes(8).toString('hex')}`
@@ -67,7 +70,7 @@ export async function startStripeStandIn(nowMs: () => number = Date.now): Promis
     for (let attempt = 0; attempt < DELIVERY_TRIES; attempt++) {
       const status = await to(sign(event)).catch(() => 0)
       if (status >= 200 && status < 300) return
-      await new Promise((resolve) => setTimeout(resolve, 50 * 2 ** attempt))
+      await new Promise((resolve) => setTimeout(resolve, Math.min(50 * 2 ** attempt, MAX_PAUSE_MS)))
     }
     undelivered.push(event)
   }
@@ -133,6 +136,7 @@ export async function startStripeStandIn(nowMs: () => number = Date.now): Promis
     else response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(answer.html)
   }
 
+  keepIdleConnections(server)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
