@@ -10,7 +10,7 @@ import type { Sql } from '../../control/ground/database/sql.ts'
 import { changeRoutes, type RoutingTransaction } from '../../control/ground/routing/changes.ts'
 import { createServices } from '../../control/composition/services.ts'
 import type { QuickPublished } from '../../control/drops/sites/versions/quick-publish.ts'
-import { systemClock, type Clock } from '../../shared/running/clock.ts'
+import { HOUR_MS, systemClock, type Clock } from '../../shared/running/clock.ts'
 import { silentLog } from '../../shared/running/log.ts'
 import type { RenderedMail } from '../../control/ground/mail/letters/templates.ts'
 import { sealContext } from '../../control/ground/mail/mail.ts'
@@ -78,7 +78,7 @@ export async function composeServices(env: Record<string, string> = {}, clock: C
       const at = new Date(clock.now())
       await sql`
         insert into account_links (token_hash, kind, user_id, email, created_at, expires_at)
-        values (${hashSecret(token)}, 'verify', ${actor.userId}, ${actor.email}, ${at}, ${new Date(clock.now() + 1000)})`
+        values (${hashSecret(token)}, 'verify', ${actor.userId}, ${actor.email}, ${at}, ${new Date(clock.now() + HOUR_MS)})`
       await services.accounts.verifyEmail(token)
     },
 

@@ -8,6 +8,9 @@ import { Redis } from 'ioredis'
 import { keys } from '../../shared/redis/keys.ts'
 import { decodeStreamMessage, type StreamMessage } from '../../shared/redis/stream.ts'
 
+/** How long it counts as alive after a heartbeat: longer than a machine stands still. A real edge has less. */
+const BELIEVED_MS = 60_000
+
 export interface EdgeStandIn {
   readonly id: string
   readonly seen: StreamMessage[]
@@ -40,7 +43,7 @@ export async function startEdgeStandIn(options: {
   }
 
   const acknowledge = async (): Promise<void> => {
-    await commands.multi().set(keys.edge(options.id), position, 'PX', 5000).sadd(keys.edges, options.id).exec()
+    await commands.multi().set(keys.edge(options.id), position, 'PX', BELIEVED_MS).sadd(keys.edges, options.id).exec()
   }
   await acknowledge()
   const heartbeat = setInterval(() => void acknowledge().catch(() => {}), 500)
