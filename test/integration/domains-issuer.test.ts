@@ -3,7 +3,7 @@ import { createPublicKey, X509Certificate } from 'node:crypto'
 import http from 'node:http'
 import path from 'node:path'
 import { Redis } from 'ioredis'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createAcmeSource } from '../../certs/orders/issue.ts'
 import { openLocalCa, type LocalCa } from '../../certs/local/local-ca.ts'
 import { createOrderBudget, ORDER_LIMITS, ORDER_WINDOW_MS, type OrderBudget } from '../../certs/orders/order-budget.ts'
@@ -253,6 +253,9 @@ describe('with a real ACME server', () => {
   })
 })
 
+/** Longer than any test takes. */
+const LOCK_MS = 10 * MINUTE_MS
+
 describe('with a CA of the test', () => {
   const bundleFor = async (): Promise<CertificateBundle> => ({ cert: 'certificate', key: 'key' })
   const noCa = { revoke: async () => {}, renewalAdvice: async () => undefined }
@@ -264,15 +267,24 @@ describe('with a CA of the test', () => {
     const { cert, key } = testCa().issue(['held.test'])
     const alive: CertificateSource = { ...noCa, obtain: async () => ((calls += 1), { cert, key }) }
 
-    const first = await startEdge('dying', { source: dead, lockTtlMs: 400 })
+    // The holder renews the lock when the test says so, and never again behind that.
+    vi.useFakeTimers({ toFake: ['setInterval'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const first = await startEdge('dying', { source: dead, lockTtlMs: LOCK_MS })
     await want('held.test')
     await expect.poll(() => calls, soon).toBe(1)
-    await startEdge('heir', { source: alive, lockTtlMs: 400 })
-    await new Promise((resolve) => setTimeout(resolve, 600))
+    const lock = keys.orderLock('held.test')
+    await redis.pexpire(lock, LOCK_MS / 2)
+    vi.advanceTimersByTime(LOCK_MS / 2)
+    await expect.poll(() => redis.pttl(lock), soon).toBeGreaterThan(LOCK_MS / 2)
+    vi.useRealTimers()
+    const { issuer: heir } = await startEdge('heir', { source: alive })
+    await heir.tick()
+    await heard()
     expect(calls).toBe(1)
 
     // What remains of a process that was killed: a lock that no one renews.
-    await redis.pexpire(keys.orderLock('held.test'), 1)
+    await redis.pexpire(lock, 1)
     await expect.poll(() => storedBundle('held.test'), soon).toEqual({ cert, key })
     expect(calls).toBe(2)
     wake(await bundleFor())
@@ -290,7 +302,11 @@ describe('with a CA of the test', () => {
         throw new IssueError('ca_refused', 'no')
       },
     }
-    const { issuer } = await startEdge('schedule', { source: refusing, clock: { now: () => nowMs }, tickMs: 60_000 })
+    const { edge, issuer } = await startEdge('schedule', {
+      source: refusing,
+      clock: { now: () => nowMs },
+      tickMs: 60_000,
+    })
     await want('refused.test')
     await expect.poll(() => attempts.length, soon).toBe(1)
     // The clock must not move while the failure is written down.
@@ -309,8 +325,9 @@ describe('with a CA of the test', () => {
     const from = attempts.length
     for (let minute = 0; minute < 60; minute += 5) {
       nowMs += minute === 0 ? DAY_MS : 5 * MINUTE_MS
+      const announced = edge.seen.length
       await want('refused.test')
-      await new Promise((resolve) => setTimeout(resolve, 60))
+      await expect.poll(() => edge.seen.length, soon).toBe(announced + 1)
       await settle(issuer)
     }
     expect(attempts.length - from).toBeLessThanOrEqual(5)
@@ -363,9 +380,13 @@ async function settle(issuer: Issuer): Promise<void> {
   await idle()
 }
 
-async function idle(): Promise<void> {
-  // What the issuers have sent is answered first: a lock that was asked for is there.
+/** What the issuers have sent is answered: a lock that was asked for is there, or is another's. */
+async function heard(): Promise<void> {
   await Promise.all(connections.map((connection) => connection.ping()))
+}
+
+async function idle(): Promise<void> {
+  await heard()
   await expect.poll(async () => (await redis.keys(keys.orderLock('*'))).length, soon).toBe(0)
 }
 
