@@ -20,7 +20,8 @@ let refreshRoutes: RefreshRoutes
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  redis = new Redis({ lazyConnect: true, enableOfflineQueue: false, retryStrategy: () => null })
+  // There is none, and none of this machine's own is asked.
+  redis = new Redis('/no/such/redis.sock', { lazyConnect: true, enableOfflineQueue: false, retryStrategy: () => null })
   redis.on('error', () => {})
   domains = createDomains({
     sql: database.sql,
