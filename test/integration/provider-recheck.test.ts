@@ -56,8 +56,9 @@ test('a sign-in while the provider says no to what was there before leaves the p
   await thought.asked
   const coming = world.comeByProvider()
   // It waits for the question to be over.
-  const isWaiting = async (): Promise<boolean> => (await sql`select 1 from pg_locks where not granted`).length > 0
-  while (!(await isWaiting())) await new Promise(setImmediate)
+  const waiting = () =>
+    sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  await expect.poll(waiting, { interval: 5 }).not.toHaveLength(0)
   thought.decide()
   await rechecked
   const browser = await coming
