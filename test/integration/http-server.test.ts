@@ -1,6 +1,5 @@
 /** What every route of the control plane may rely on, over real sockets: how requests are read and replies sent. */
 import { Readable } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { html, json, noContent, stream } from '../../control/ground/http/reply.ts'
 import type { Route } from '../../control/ground/http/route.ts'
@@ -130,6 +129,7 @@ test("the caller's address is what our own edge says, one hop deep", async () =>
 })
 
 test('a stream of known length carries it; one that fails midway cuts the connection', async () => {
+  const heard = Promise.withResolvers<void>()
   const { url } = await startServer([
     {
       method: 'GET',
@@ -145,7 +145,7 @@ test('a stream of known length carries it; one that fails midway cuts the connec
           Readable.from(
             (async function* () {
               yield Buffer.from('begin')
-              await sleep(20)
+              await heard.promise
               throw new Error('disk gone')
             })(),
           ),
@@ -157,5 +157,7 @@ test('a stream of known length carries it; one that fails midway cuts the connec
   expect([known.headers.get('content-length'), await known.text()]).toEqual(['6', 'abcdef'])
   const head = await fetch(`${url}/known`, { method: 'HEAD' })
   expect([head.headers.get('content-length'), await head.text()]).toEqual(['6', ''])
-  await expect(fetch(`${url}/broken`).then((answer) => answer.text())).rejects.toThrow()
+  const broken = await fetch(`${url}/broken`)
+  heard.resolve()
+  await expect(broken.text()).rejects.toThrow()
 })

@@ -454,7 +454,7 @@ describe('a client that describes itself', () => {
 })
 
 describe('fetching a document of a stranger', () => {
-  const limits = { maxBytes: 1000, timeoutMs: 1000 }
+  const limits = { maxBytes: 1000, timeoutMs: 60_000 }
   test.each([
     'https://127.0.0.1/client.json',
     'https://localhost/client.json',
