@@ -25,8 +25,11 @@ let world: ComposedServices
 let folder: string
 let receiver: https.Server
 let url: string
+let trusted: readonly string[]
 let movedMs = 0
-const clock = { now: () => systemClock.now() + movedMs }
+/** It stands still unless it is moved. Those who check signatures believe what was signed within five minutes. */
+const begunMs = systemClock.now()
+const clock = { now: () => begunMs + movedMs }
 const received: Received[] = []
 /** Messages whose sender did not wait for the answer. */
 const abandoned: Received[] = []
@@ -37,7 +40,8 @@ beforeAll(async () => {
   folder = await mkdtemp(path.join(os.tmpdir(), 'dropway-test-webhooks-'))
   const ca = openLocalCa(folder, systemClock)
   const { cert, key } = ca.mint(['localhost'])
-  tls.setDefaultCACertificates([...tls.getCACertificates('default'), ca.rootPem])
+  trusted = tls.getCACertificates('default')
+  tls.setDefaultCACertificates([...trusted, ca.rootPem])
   receiver = https.createServer({ cert, key }, (request, response) => {
     void text(request).then(async (body) => {
       const headers = request.headers as Record<string, string>
@@ -55,6 +59,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await world?.close()
   receiver?.close()
+  tls.setDefaultCACertificates(trusted)
   await rm(folder, { recursive: true, force: true })
 })
 beforeEach(() => {
