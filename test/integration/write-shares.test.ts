@@ -15,24 +15,33 @@ afterAll(async () => {
   await database?.close()
 })
 
+async function lockWaits(): Promise<number> {
+  const rows = await database.sql`
+    select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  return rows.length
+}
+
 const callOf = (who: Partial<Call>): Call => ({ ...newCall(), ...who })
 
 test.each([
   ['network', { network: 'a' }, { network: 'b' }],
   ['organisation', { network: 'c', organisation: 'o' }, { network: 'd', organisation: 'p' }],
 ])('changes of one %s that wait for a lock leave the pool to others', async (_, one, other) => {
-  const release = Promise.withResolvers<void>()
+  const [locked, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const held = transaction(pool, async (sql) => {
     await sql`select pg_advisory_xact_lock(7)`
+    locked.resolve()
     await release.promise
   })
+  await locked.promise
   // A deploy of one drop, twenty times at once, from as many addresses as there are in the second case.
   const waiting = Array.from({ length: 20 }, (__, index) => {
     const network = 'organisation' in one ? `${one.network}${index}` : one.network
     return runAs(callOf({ ...one, network }), () => transaction(pool, (sql) => sql`select pg_advisory_xact_lock(7)`))
   })
   const outcomes = Promise.allSettled(waiting)
-  await new Promise((resolve) => setTimeout(resolve, 200))
+  // One network, or one organisation, has four of the twelve connections, and the first transaction one.
+  await expect.poll(lockWaits).toBe(4)
   const answered = await runAs(callOf(other), () => transaction(pool, (sql) => sql<{ one: number }[]>`select 1 as one`))
   expect(answered[0]!.one).toBe(1)
   release.resolve()
