@@ -2,19 +2,20 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Redis } from 'ioredis'
 import { openLocalCa } from '../../certs/local/local-ca.ts'
-import { connectRedis as connectControl } from '../../control/ground/routing/redis.ts'
+import { connectRedis as connectControl, endOfLog } from '../../control/ground/routing/redis.ts'
 import { connectRedis as connectEdge } from '../../edge/store/follow/redis.ts'
 import { systemClock } from '../../shared/running/clock.ts'
 import { keys } from '../../shared/redis/keys.ts'
 import { silentLog } from '../../shared/running/log.ts'
 import { openBlocking } from '../../shared/redis/redis.ts'
 import { parseRedisUrl } from '../../shared/redis/url.ts'
+import { until } from '../support/processes.ts'
 import { freePorts } from '../support/stack.ts'
 
 const folder = mkdtempSync(path.join(os.tmpdir(), 'dropway-redis-urls-'))
@@ -22,8 +23,8 @@ const servers: ChildProcess[] = []
 let ports: number[] = []
 
 beforeAll(async () => {
-  ports = await freePorts(4)
-  const [tlsPort, plainPort, sentinelPort, clusterPort] = ports as [number, number, number, number]
+  ports = await freePorts(5)
+  const [tlsPort, plainPort, sentinelPort, clusterPort, busPort] = ports as [number, number, number, number, number]
   const ca = openLocalCa(folder, systemClock)
   const { cert, key } = ca.issue(['localhost', '127.0.0.1'])
   writeFileSync(path.join(folder, 'cert.pem'), cert)
@@ -40,15 +41,20 @@ beforeAll(async () => {
     'nodes.conf',
     '--cluster-announce-ip',
     '127.0.0.1',
+    '--cluster-port',
+    String(busPort),
   )
   writeFileSync(
     path.join(folder, 'sentinel.conf'),
     `port ${sentinelPort}\nbind 127.0.0.1\nsentinel monitor fleet 127.0.0.1 ${plainPort} 1\n`,
   )
   servers.push(spawn('redis-server', ['sentinel.conf', '--sentinel'], { cwd: folder, stdio: 'ignore' }))
+  for (const port of [tlsPort, plainPort, sentinelPort, clusterPort])
+    await until(() => isListening(port), `a server at port ${port}`)
   const cluster = new Redis(clusterPort, '127.0.0.1').on('error', () => {})
   await cluster.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
-  while (!((await cluster.call('CLUSTER', 'INFO')) as string).includes('cluster_state:ok')) await sleep(50)
+  const isWhole = async () => ((await cluster.call('CLUSTER', 'INFO')) as string).includes('cluster_state:ok')
+  await until(isWhole, 'the cluster to be whole')
   cluster.disconnect()
 })
 
@@ -60,9 +66,27 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
+async function isListening(port: number): Promise<boolean> {
+  const socket = net.connect(port, '127.0.0.1')
+  const isUp = await once(socket, 'connect').then(
+    () => true,
+    () => false,
+  )
+  socket.destroy()
+  return isUp
+}
+
 function start(...options: string[]): void {
   const args = ['--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', ...options]
   servers.push(spawn('redis-server', args, { cwd: folder, stdio: 'ignore' }))
+}
+
+/** Where the next entry of the log behind this one comes from; it is waited for, two seconds at a time. */
+async function next(redis: Redis, position: string): Promise<string> {
+  for (;;) {
+    const read = await redis.xread('BLOCK', 2000, 'STREAMS', keys.log, position)
+    if (read) return read[0]![0]
+  }
 }
 
 const forms: readonly { name: string; url: () => string }[] = [
@@ -80,13 +104,14 @@ describe.each(forms)('$name', ({ url }) => {
     try {
       if (control.status !== 'ready') await once(control, 'ready')
       await Promise.all([edge.connect(), following.connect()])
-      const heard = blocking.xread('BLOCK', 5000, 'STREAMS', keys.log, '$')
-      const followed = following.xread('BLOCK', 2000, 'STREAMS', keys.log, '$')
-      await sleep(200)
+      const before = await endOfLog(control)
+      const heard = next(blocking, before)
+      const followed = next(following, before)
+      await expect.poll(() => control.info('clients')).toContain('blocked_clients:2')
       await control.multi().hset(keys.routes, 'a', '1').xadd(keys.log, '*', 'x', 'y').exec()
       expect(await edge.hget(keys.routes, 'a')).toBe('1')
-      expect((await heard)![0]![0]).toBe(keys.log)
-      expect((await followed)![0]![0]).toBe(keys.log)
+      expect(await heard).toBe(keys.log)
+      expect(await followed).toBe(keys.log)
       await control.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'no').catch(() => {})
       await expect.poll(() => control.hget(keys.routes, 'a').catch(() => '')).toBe('1')
       await expect.poll(() => edge.hget(keys.routes, 'a').catch(() => '')).toBe('1')
@@ -97,7 +122,7 @@ describe.each(forms)('$name', ({ url }) => {
 })
 
 test('TLS: the certificate is checked', async () => {
-  const client = connectEdge(`rediss://localhost:${ports[0]}`, 'commands')
+  const client = connectEdge(`rediss://127.0.0.1:${ports[0]}`, 'commands')
   const refused = once(client, 'error')
   await expect(client.connect()).rejects.toThrow()
   expect(String((await refused)[0])).toMatch(/certificate/)
