@@ -142,7 +142,8 @@ describe('a single file', () => {
   })
 
   test('Markdown that takes longer than its time is ended, and the next document is rendered', async () => {
-    const impatient = await startPublishing({ markdownTimeoutMs: 500 })
+    // Ten times what a thread needs to load the renderer, and less than the document takes.
+    const impatient = await startPublishing({ markdownTimeoutMs: 2500 })
     try {
       const intake = impatient.publishing.receive({ owner: OWNER, capBytes: CAP_BYTES })
       await intake.addSingle('bad.md', chunksOf(`${'- '.repeat(90)}a\n`.repeat(500)), {})

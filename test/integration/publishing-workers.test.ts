@@ -116,11 +116,16 @@ test('too many waiting jobs are refused with 503', async () => {
   await Promise.all([running, waiting])
 })
 
+test('a thread is used again for as long as it may be idle', async () => {
+  start(1, { idleMs: 600_000 })
+  const run = () => pool.run<number>({ wait: 1 }, { timeoutMs: 10_000, owner: 'one' })
+  expect(await run()).toBe(await run())
+})
+
 test('a thread that no one needs ends; work that comes later, or just then, is done by another', async () => {
   start(1, { idleMs: 50 })
   const run = () => pool.run<number>({ wait: 1 }, { timeoutMs: 10_000, owner: 'one' })
   const first = await run()
-  expect(await run()).toBe(first)
   await sleep(200)
   const second = await run()
   expect(second).toBeGreaterThan(first)
@@ -142,12 +147,13 @@ test('closing ends what runs and what waits', async () => {
 
 test('one caller never holds all threads, and the next one does not wait', async () => {
   start(3, { share: 2 })
-  const greedy = Array.from({ length: 6 }, () => pool.run({ wait: 300 }, { timeoutMs: 10_000, owner: 'greedy' }))
-  let isDone = false
-  const all = Promise.all(greedy).then(() => (isDone = true))
-  await pool.run({}, { timeoutMs: 10_000, owner: 'modest' })
-  expect(isDone).toBe(false)
-  await all
+  // None of them ends before the pool does.
+  const greedy = Promise.allSettled(
+    Array.from({ length: 6 }, () => pool.run({ wait: 600_000 }, { timeoutMs: 10_000, owner: 'greedy' })),
+  )
+  expect(await pool.run({}, { timeoutMs: 10_000, owner: 'modest' })).toBeTypeOf('number')
+  await pool.close()
+  expect((await greedy).map(({ status }) => status)).toEqual(Array(6).fill('rejected'))
 })
 
 test('callers take turns, however much one of them has waiting', async () => {
