@@ -69,7 +69,7 @@ async function open(url: string, route: Route, params: Record<string, string>, c
     redirect: 'manual',
     headers: { cookie, accept: 'text/html,*/*', ...(route.method !== 'GET' && { origin: ORIGIN }) },
     ...(route.method !== 'GET' && { body: new URLSearchParams({ a: 'b' }) }),
-    signal: AbortSignal.timeout(20_000),
+    signal: AbortSignal.timeout(60_000),
   })
   const type = response.headers.get('content-type') ?? ''
   const text = /^(?:text|application\/(?:json|problem|xml|manifest|javascript|openapi))/.test(type)
