@@ -105,6 +105,8 @@ const setting = (what: string, change: Record<string, string>, role: MachineRole
   /Correct this setting/,
 ]
 const AWAY = '127.0.0.1:9'
+/** No name server is asked for it, whatever that would say: a part of a name has 63 letters at most. */
+const NO_NAME = `no-such-host-${'x'.repeat(60)}`
 
 /** Set-ups that are wrong in one thing each. */
 const broken: readonly Broken[] = [
@@ -169,7 +171,7 @@ const broken: readonly Broken[] = [
   ],
   [
     'a host of the database that there is not',
-    { DATABASE_URL: 'postgres://u:p@no-such-host.invalid/x' },
+    { DATABASE_URL: `postgres://u:p@${NO_NAME}/x` },
     'control',
     'postgres',
     /not known|no-such-host/,
