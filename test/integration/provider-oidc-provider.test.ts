@@ -7,6 +7,7 @@ import { allRoutes } from '../../control/composition/routes.ts'
 import { createDashboard } from '../../control/doors/dashboard/dashboard.ts'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'
 import { startServer } from '../support/http-server.ts'
+import { keepIdleConnections } from '../support/idle-connections.ts'
 
 const BASE_URL = 'https://localhost:8443'
 let composed: ComposedServices
@@ -15,6 +16,7 @@ const server = createServer((request, response) => void handle(request, response
 let handle: ReturnType<Provider['callback']>
 
 beforeAll(async () => {
+  keepIdleConnections(server)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   provider = new Provider(issuer, {
