@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Sql } from '../../control/ground/database/sql.ts'
 import { allChanges, changeRoutes, NO_CHANGES } from '../../control/ground/routing/changes.ts'
 import { createRouting } from '../../control/ground/routing/routing.ts'
-import { lockPublication } from '../../control/ground/routing/queries.ts'
+import { createPublicationStore, lockPublication } from '../../control/ground/routing/queries.ts'
 import { setRoute } from '../../control/ground/routing/outbox.ts'
 import { keys } from '../../shared/redis/keys.ts'
 import { encodeEdgeState } from '../../shared/contracts/live-edges.ts'
@@ -55,19 +55,20 @@ test('Postgres ends a transaction that no one goes on with, soonest one that pub
   expect(usual).toBeGreaterThan(publishing)
 })
 
+const isWaitingForLock = async (): Promise<boolean> =>
+  (await database.sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)
+    .length > 0
+
 test('of two changes of a host at once, the one that commits later has the higher revision, in the table and in the outbox', async () => {
   const { sql } = database
   const host = 'raced.sites.test'
   const targets = ['new-1', 'new-2', 'known-1', 'known-2'].map((name) => `${name}.sites.test`)
   for (const [first, second] of [targets.slice(0, 2), targets.slice(2)] as [string, string][]) {
-    const isWaiting = async (): Promise<boolean> =>
-      (await sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length >
-      0
     let waiting: Promise<unknown> | undefined
     await changeRoutes(sql, async (tx) => {
       await setRoute(tx, { kind: 'alias', host, to: first })
       waiting = changeRoutes(sql, (other) => setRoute(other, { kind: 'alias', host, to: second }))
-      await expect.poll(isWaiting).toBe(true)
+      await expect.poll(isWaitingForLock).toBe(true)
     })
     await waiting
     const [row] = await sql<{ record: { to: string }; revision: number }[]>`
@@ -81,6 +82,42 @@ test('of two changes of a host at once, the one that commits later has the highe
     ])
     expect(news[1]!.revision).toBeLessThan(row!.revision)
   }
+})
+
+test('what is announced again never follows the news of what replaced it', async () => {
+  const { sql } = database
+  const host = 'again.sites.test'
+  await changeRoutes(sql, (tx) => setRoute(tx, { kind: 'alias', host, to: 'there.sites.test' }))
+  let announcing: Promise<unknown> = Promise.resolve()
+  await changeRoutes(sql, async (tx) => {
+    await setRoute(tx, { kind: 'none', host })
+    announcing = createPublicationStore(sql).locked((publication) => publication.announceAgain([host]))
+    let isAnnounced = false
+    void announcing.then(() => (isAnnounced = true))
+    await expect.poll(async () => isAnnounced || (await isWaitingForLock())).toBe(true)
+  })
+  await announcing
+  const news = await sql<{ value: string }[]>`select value from outbox where name = ${host} order by id desc limit 2`
+  expect(news.map(({ value }) => decodeRouteRecord(value).kind)).toEqual(['none', 'none'])
+})
+
+test('a host that comes to be while it is taken for unknown is not removed', async () => {
+  const { sql } = database
+  const hosts = ['came.sites.test', 'unknown.sites.test']
+  const removed = await createPublicationStore(sql).locked(async (publication) => {
+    expect(await publication.withoutRoute(hosts)).toEqual(hosts)
+    await changeRoutes(sql, (tx) => setRoute(tx, { kind: 'alias', host: hosts[0]!, to: 'there.sites.test' }))
+    return publication.removeUnknown(hosts)
+  })
+  expect(removed).toEqual([hosts[1]])
+  const rows = await sql<{ host: string; value: string; record: { kind: string }; revision: number }[]>`
+    select host, record, routes.revision, value from routes join outbox on name = host
+    where host = any(${hosts}) order by host`
+  expect(rows.map(({ host, record }) => [host, record.kind])).toEqual([
+    [hosts[0], 'alias'],
+    [hosts[1], 'none'],
+  ])
+  for (const { value, revision } of rows) expect(decodeRouteRecord(value).revision).toBe(revision)
 })
 
 test('a transaction says which routes it wrote, of the attempt that was committed', async () => {

@@ -243,10 +243,12 @@ export class SimulatedPostgres {
       },
       removeUnknown: async (hosts) => {
         await query()
+        const unknown = hosts.filter((host) => !read().routes.has(host))
         deferred.push((state) => {
-          for (const host of hosts) setRoute(state, { kind: 'none', host }, 1)
-          state.history = { ...state.history, removed: state.history.removed + hosts.length }
+          for (const host of unknown) if (!state.routes.has(host)) setRoute(state, { kind: 'none', host }, 1)
+          state.history = { ...state.history, removed: state.history.removed + unknown.length }
         })
+        return unknown
       },
     })
     try {

@@ -28,18 +28,25 @@ export function noteRoutes(tx: RoutingTransaction, routes: readonly NewRoute[], 
 }
 
 /** Writes routes and the news of them; resolves to the id of the history that they are part of. */
-export async function writeRoutes(sql: Sql, routes: readonly NewRoute[]): Promise<string> {
+async function writeRoutes(sql: Sql, routes: readonly NewRoute[]): Promise<string> {
   const { history } = one(
     await sql<{ history: string }[]>`with ${routeParts(sql, routes)} select id as history from history`,
   )
   return history
 }
 
+/** Writes the routes of hosts that have none, and the news of them; resolves to these hosts. */
+export async function writeNewRoutes(sql: Sql, routes: readonly NewRoute[]): Promise<string[]> {
+  const written = await sql<{ host: string }[]>`
+    with ${routeParts(sql, routes, sql`nothing`)} select host from written_routes`
+  return written.map(({ host }) => host)
+}
+
 /**
  * The parts of a statement that write routes and the news of them. It locks a host's row, and only then draws the revision
  * that is written, so that revisions of one host are handed out in commit order.
  */
-export function routeParts(sql: Sql, routes: readonly NewRoute[]) {
+export function routeParts(sql: Sql, routes: readonly NewRoute[], whereKnown = replacing(sql)) {
   const lastOfHost = new Map(routes.map((route) => [route.host, { ...route, v: 1 }]))
   return sql`
     written_routes as (
@@ -48,12 +55,16 @@ export function routeParts(sql: Sql, routes: readonly NewRoute[]) {
       from (
         select route ->> 'host' as host, route as record, nextval('route_revisions') as r
         from jsonb_array_elements(${jsonb(sql, [...lastOfHost.values()])}::jsonb) route) drawn
-      on conflict (host) do update set (record, revision) = (
-        select excluded.record || jsonb_build_object('revision', r), r from nextval('route_revisions') r)
+      on conflict (host) do ${whereKnown}
       returning host, record, revision),
     told_routes as (
       insert into outbox (kind, name, value, revision)
       select 'route', host, record::text, revision from written_routes)`
+}
+
+function replacing(sql: Sql) {
+  return sql`update set (record, revision) = (
+    select excluded.record || jsonb_build_object('revision', r), r from nextval('route_revisions') r)`
 }
 
 /** The part of a record that says whether visitors may come in, and which. */

@@ -40,8 +40,8 @@ export interface Publication {
   withoutRoute(hosts: readonly string[]): Promise<string[]>
   /** Puts the routes of these into the outbox once more. */
   announceAgain(hosts: readonly string[]): Promise<void>
-  /** From here on these are known to be nothing. */
-  removeUnknown(hosts: readonly string[]): Promise<void>
+  /** From here on these are known to be nothing, but for those that have come to be meanwhile. Returns which. */
+  removeUnknown(hosts: readonly string[]): Promise<string[]>
 }
 
 export interface PublicationStore {

@@ -1,6 +1,6 @@
 import { revisionFloor } from '../../../shared/contracts/history.ts'
 import { inOrder, one, transaction, type Pool, type Sql } from '../database/sql.ts'
-import { writeRoutes } from './outbox.ts'
+import { writeNewRoutes } from './outbox.ts'
 import type { DatabaseHistory, OutboxRow, Publication, PublicationStore } from './publication.ts'
 
 const PUBLICATION_LOCK = 7_316_002
@@ -99,17 +99,20 @@ function publicationOf(
     },
 
     async announceAgain(hosts) {
+      // Locked, so that a change that is not committed yet is waited for: what it replaces must not follow its news.
       await sql`
         insert into outbox (kind, name, value, revision)
-        select 'route', host, record::text, revision from routes where host = any(${hosts as string[]}) order by host`
+        select 'route', host, record::text, revision from routes where host = any(${hosts as string[]})
+        order by host for share`
     },
 
     async removeUnknown(hosts) {
-      await writeRoutes(
+      const removed = await writeNewRoutes(
         sql,
         hosts.map((host) => ({ kind: 'none', host })),
       )
-      await sql`update history set removed_unknown = removed_unknown + ${hosts.length}`
+      await sql`update history set removed_unknown = removed_unknown + ${removed.length}`
+      return removed
     },
   }
 }

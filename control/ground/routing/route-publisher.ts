@@ -399,8 +399,8 @@ async function decideUnknown(
     await publication.announceAgain(reported.filter((host) => !unknownHosts.has(host)))
     const allowance = limit ?? unknownAllowance(history, await publication.countRoutes())
     const removable = unknown.length <= allowance ? unknown : []
-    if (removable.length > 0) await publication.removeUnknown(removable)
-    return { history, unknown, removable }
+    const removed = removable.length > 0 ? await publication.removeUnknown(removable) : []
+    return { history, unknown, removable, removed }
   })
   if (!done) return NOTHING_UNKNOWN
   const kept = new Set(done.unknown.length === done.removable.length ? [] : done.unknown)
@@ -411,8 +411,8 @@ async function decideUnknown(
   )
   return {
     unknown: done.unknown.length,
-    removed: done.removable.length,
-    changes: { hosts: new Set(done.removable), histories: new Set([done.history.id]) },
+    removed: done.removed.length,
+    changes: { hosts: new Set(done.removed), histories: new Set([done.history.id]) },
   }
 }
 
