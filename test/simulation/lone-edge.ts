@@ -8,8 +8,8 @@ import { World } from './world.ts'
 
 export const HOSTS = ['a', 'b', 'c', 'd']
 
-export function loneEdge() {
-  const world = new World(7, false)
+export function loneEdge(seed = 7) {
+  const world = new World(seed, false)
   const redis = new SimulatedRedis(world, 100)
   const edge = new SimulatedEdge(world, redis, 'edge', 1)
   const command = (...words: Command): void => redis.execute({ open: true, watched: new Map() }, words, () => {})

@@ -4,11 +4,12 @@ import { createAcknowledgements } from '../../control/ground/routing/acknowledge
 import { createReplica, type Entry } from '../../edge/store/replica/replica.ts'
 import { encodeEpoch, encodeHistory, revisionFloor } from '../../shared/contracts/history.ts'
 import { keys } from '../../shared/redis/keys.ts'
+import { encodeStreamMessage } from '../../shared/redis/stream.ts'
 import { edgeIdOf, encodeEdgeState, liveEdges } from '../../shared/contracts/live-edges.ts'
 import { SimulatedControl } from './control.ts'
 import { SimulatedEdge } from './edge.ts'
 import { createDisk } from './disk.ts'
-import { loneEdge } from './lone-edge.ts'
+import { loneEdge, recordOf } from './lone-edge.ts'
 import { SimulatedPostgres, type Unrevised } from './postgres.ts'
 import { SimulatedRedis } from './redis.ts'
 import { World } from './world.ts'
@@ -127,6 +128,32 @@ test('an edge whose registration Redis refused is not level: control would not w
   redis.refusals = 0
   await world.run(world.now + 5000)
   expect(edge.isFollowing()).toBe(true)
+})
+
+test('an edge that took itself off the list of live edges does not come back to it, whatever it was about to say', async () => {
+  const first = { ordinal: 1, id: 'first' }
+  for (let delay = 0; delay < 60; delay++)
+    for (const isFollowing of [true, false]) {
+      const { world, redis, edge, command, publishAll } = loneEdge(delay)
+      publishAll(first)
+      edge.start()
+      if (isFollowing) {
+        await world.run(1000)
+        command(
+          'xadd',
+          keys.log,
+          '*',
+          ...encodeStreamMessage({ kind: 'route', name: 'e', value: recordOf('e', first) }),
+        )
+      }
+      await world.run(world.now + delay)
+      const { id } = edge
+      void edge.stop()
+      await world.run(world.now + 200)
+      expect(redis.peek(keys.edge(id)), `stopped after ${delay} ms, ${isFollowing ? 'following' : 'starting'}`).toBe(
+        null,
+      )
+    }
 })
 
 /** A control that has published once, and what another database's control does to Redis before its next change. */

@@ -174,7 +174,7 @@ class LogFollower {
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#stopHeartbeat()
-    if (this.#isReconciled) await deregister(this.#commands, this.#dependencies.edgeId).catch(() => {})
+    if (this.#commands.status === 'ready') await deregister(this.#commands, this.#dependencies.edgeId).catch(() => {})
     this.#blocking?.disconnect()
     this.#commands.disconnect()
   }
@@ -194,9 +194,10 @@ class LogFollower {
     return !this.#isReconciled || (isRegistered && (epoch ?? '') === expected)
   }
 
-  #register(): Promise<boolean> {
+  async #register(): Promise<boolean> {
     const { edgeId, ttlMs = EDGE_TTL_MS } = this.#dependencies
-    return register(this.#commands, edgeId, this.#served, ttlMs)
+    // One that takes itself off the list does not come back to it with what it was about to say.
+    return !this.#isStopped && register(this.#commands, edgeId, this.#served, ttlMs)
   }
 
   async #acknowledge(): Promise<void> {
