@@ -11,6 +11,8 @@ export const REQUEST_MS = 3_600_000
 /** Nothing at all on a connection. */
 export const IDLE_MS = 60_000
 export const KEEP_ALIVE_MS = 60_000
+/** A connection on which nothing was asked for yet, while the edge stops: its first request may be on its way. */
+export const FAREWELL_MS = 1000
 /** How often to look whether visitors take their answers. */
 export const STALLED_CHECK_MS = 5000
 /** Nothing at all on a connection that control answers on: event streams, exports, long publishes. */

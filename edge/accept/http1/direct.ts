@@ -9,14 +9,14 @@
  * about connections that have sent nothing odd: the first request must come in time, silence ends them, what is sent ahead
  * waits for its turn, and a request that ends its connection is the last that is answered.
  */
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Writable, type Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import type { Exchange, HeaderList } from '../../context.ts'
 import { ConnectionExchange, type Connection, type ExchangeHandlers } from '../connection.ts'
 import { isReviewEvents } from '../../store/live/watching.ts'
 import { readsByItself } from '../raw-socket.ts'
-import { HEADERS_MS, IDLE_MS } from '../timeouts.ts'
+import { FAREWELL_MS, HEADERS_MS, IDLE_MS } from '../timeouts.ts'
 import type { AnswerHeads } from './answer-head.ts'
 import { closeInStages } from './close-in-stages.ts'
 import { readRequestHead, type RequestHead } from './request-head.ts'
@@ -54,6 +54,10 @@ export class DirectConnection {
   #beginning = ''
   /** The request that node:http has read the head of last. */
   #headRead: Pick<IncomingMessage, 'complete'> | undefined
+  /** Those that node:http has not sent yet, in their order. */
+  readonly #answers = new Set<ServerResponse>()
+  /** How much had come when the last of them was out. */
+  #answeredBytes = -1
   #isWatched = false
   #hasAsked = false
   #isBusy = false
@@ -75,10 +79,30 @@ export class DirectConnection {
     socket.on('timeout', this.#onTimeout)
     socket.on('data', this.#onData)
     readsByItself(socket, true)
+    if (context.isDraining()) this.drain()
   }
 
-  endIfIdle(): void {
-    if (!this.#isBusy && !this.#isHandedOver) this.#socket.destroy()
+  /** Ends the connection: now if it is idle, else after what was asked for, and soon if nothing ever was. */
+  drain(): void {
+    if (this.#isHandedOver) return this.#drainOfNode()
+    if (this.#hasAsked) return this.#endIfIdle()
+    setTimeout(() => this.#endIfIdle(), FAREWELL_MS).unref()
+  }
+
+  /** The last that node:http has to send here. */
+  get lastAnswer(): ServerResponse | undefined {
+    return [...this.#answers].at(-1)
+  }
+
+  #drainOfNode(): void {
+    const last = this.lastAnswer
+    if (last !== undefined && !last.headersSent) last.shouldKeepAlive = false
+    // A request of which a part has come is under way too.
+    if (last === undefined && this.#socket.bytesRead === this.#answeredBytes) this.#socket.destroy()
+  }
+
+  #endIfIdle(): void {
+    if (!this.#isBusy && !this.#isHandedOver && this.#ahead === undefined) this.#socket.destroy()
   }
 
   destroy(): void {
@@ -132,6 +156,17 @@ export class DirectConnection {
   onHeadRead(request: Pick<IncomingMessage, 'complete'>, isForService: boolean): void {
     this.#headRead = request
     if (isForService && !this.#isWatched) this.#watchBeginnings()
+  }
+
+  /** node:http has read a request, and has it answered. */
+  answering(response: ServerResponse): void {
+    this.#answers.add(response)
+    response.once('close', () => {
+      this.#answers.delete(response)
+      if (this.#answers.size > 0) return
+      this.#answeredBytes = this.#socket.bytesRead
+      if (this.#context.isDraining()) this.#socket.destroySoon()
+    })
   }
 
   /** Sees what comes before node:http does, which reads a connection itself until someone else listens to it. */
@@ -216,16 +251,11 @@ export class DirectConnection {
   #written(): void {
     this.#release()
     this.#answer = undefined
-    // It stays busy: what still comes is no request.
-    if (this.#isLast || this.#isOverdue()) return this.#close()
+    // It stays busy: what still comes is no request. What came ahead is answered, and says that it is the last.
+    if (this.#isLast || (this.#ahead === undefined && this.#context.isDraining())) return this.#close()
     this.#isBusy = false
     // Others are answered in between.
     if (this.#ahead !== undefined) setImmediate(() => this.#proceed())
-  }
-
-  /** The answer began before the edge was told to stop, and could not say that it is the last. */
-  #isOverdue(): boolean {
-    return this.#ahead === undefined && this.#context.isDraining()
   }
 
   /** Bytes that nobody has read would make the kernel reset the connection, and the answer would be lost with it. */

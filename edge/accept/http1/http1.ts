@@ -35,7 +35,7 @@ export interface Http1Handlers extends ExchangeHandlers {
 export function createHttp1Side({ onExchange, onAnswer, isService }: Http1Handlers): Http1Side {
   const taken = new Map<object, DirectConnection>()
   const pipelines = new WeakMap<object, Pipeline>()
-  const endSoon = inTurns((reading: DirectConnection) => reading.endIfIdle())
+  const endSoon = inTurns((reading: DirectConnection) => reading.drain())
   let draining = false
   const server = nodeHttp.createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
@@ -53,7 +53,8 @@ export function createHttp1Side({ onExchange, onAnswer, isService }: Http1Handle
     if (direct === undefined) return
     direct.onHeadRead(request, isService(request.headers.host ?? ''))
     // Node reads nothing behind an upgrade that was not taken.
-    if (draining || request.headers.upgrade !== undefined) response.shouldKeepAlive = false
+    if ((draining && response === direct.lastAnswer) || request.headers.upgrade !== undefined)
+      response.shouldKeepAlive = false
     onExchange(new NodeExchange(request as ReceivedRequest, response, direct.connection, onAnswer))
   }
   const pipelineOf = (socket: object): Pipeline => {
@@ -62,6 +63,7 @@ export function createHttp1Side({ onExchange, onAnswer, isService }: Http1Handle
     return pipeline
   }
   const receive = (request: IncomingMessage, response: ServerResponse): void => {
+    taken.get(request.socket)?.answering(response)
     // Without a socket it stands behind the answer to an earlier request of the same connection.
     if (response.socket === null) pipelineOf(request.socket).push(request, response)
     else take(request, response)
@@ -101,9 +103,6 @@ export function createHttp1Side({ onExchange, onAnswer, isService }: Http1Handle
     drain() {
       draining = true
       for (const reading of taken.values()) endSoon(reading)
-      server.closeIdleConnections()
-      // The others after the answer that is under way.
-      server.keepAliveTimeout = 1
     },
     destroy() {
       for (const reading of taken.values()) reading.destroy()
