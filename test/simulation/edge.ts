@@ -40,6 +40,8 @@ export class SimulatedEdge {
   onServed: (worker: number, hosts: readonly string[] | undefined) => void = () => {}
   /** How long it takes to read what a record names; undefined: it does not look. */
   readingMs: number | undefined
+  /** Why what a record names cannot be used. */
+  problemOf: (name: string) => string | undefined = () => undefined
   #nextToldDies = false
   #process: Process = { name: '', alive: false }
   #follower: Follower | undefined
@@ -83,7 +85,7 @@ export class SimulatedEdge {
       replica,
       connect: (use) => this.#connect(process, use === 'blocking' ? 2 * COMMAND_TIMEOUT_MS : COMMAND_TIMEOUT_MS),
       announce: (changes) => this.#announce(changes),
-      ...(this.readingMs === undefined ? {} : { problemOf: () => this.#read(process) }),
+      ...(this.readingMs === undefined ? {} : { problemOf: ({ name }) => this.#read(process, name) }),
       log: silentLog,
       timers: this.#world.timersOf(process),
       logBatch: Math.min(MAX_BATCH, this.#redis.logLength),
@@ -179,9 +181,10 @@ export class SimulatedEdge {
     return this.isRunning && this.#follower!.isFollowing()
   }
 
-  async #read(process: Process): Promise<undefined> {
+  async #read(process: Process, name: string): Promise<string | undefined> {
     const ms = this.readingMs ?? 0
     if (ms > 0) await this.#world.timersOf(process).sleep(ms)
+    return this.problemOf(name)
   }
 
   #connect(process: Process, timeoutMs: number): SimulatedConnection {

@@ -16,38 +16,41 @@ const MAX_READING_MS = 300_000
 export interface Examinations {
   /** In the same order: why an entry cannot be used, `STILL_READING`, or undefined when it can. */
   problemsOf(entries: readonly Entry[]): Promise<(string | undefined)[]>
-  /** Something that was still being read is done: another look is worth it. */
-  hasNews(): boolean
+  /** The names (`refusalKey`) of what was still being read and is done: another look at them is worth it. */
+  done(): string[]
 }
 
 interface Reading {
+  readonly what: number | string
   readonly since: number
   readonly problem: Promise<string | undefined>
   isDone: boolean
 }
 
 export function createExaminations(problemOf: ProblemOf, timers: Timers): Examinations {
+  /** By name (`refusalKey`): what is read of it is the newest that was asked for. */
   const underWay = new Map<string, Reading>()
 
   function begin(entry: Entry): Reading {
-    const reading: Reading = { since: timers.now(), problem: problemOf(entry), isDone: false }
+    const reading: Reading = { what: whatOf(entry), since: timers.now(), problem: problemOf(entry), isDone: false }
     const end = (): void => void (reading.isDone = true)
     reading.problem.then(end, end)
     return reading
   }
 
-  /** What was replaced before it was read is asked for by no look any more. */
+  /** What was taken by another way before it was read is asked for by no look any more. */
   function forgetOld(): void {
-    for (const [id, { since }] of underWay) if (timers.now() - since > MAX_READING_MS) underWay.delete(id)
+    for (const [name, { since }] of underWay) if (timers.now() - since > MAX_READING_MS) underWay.delete(name)
   }
 
   async function look(entry: Entry, end: Promise<'end'>): Promise<string | undefined> {
-    const id = idOf(entry)
-    const reading = underWay.get(id) ?? begin(entry)
-    underWay.set(id, reading)
+    const name = refusalKey(entry)
+    const known = underWay.get(name)
+    const reading = known?.what === whatOf(entry) ? known : begin(entry)
+    underWay.set(name, reading)
     const outcome = await Promise.race([reading.problem.then((problem) => ({ problem })), end])
     if (outcome === 'end' && timers.now() - reading.since <= MAX_READING_MS) return STILL_READING
-    underWay.delete(id)
+    if (underWay.get(name) === reading) underWay.delete(name)
     return outcome === 'end' ? `it could not be read within ${MAX_READING_MS / 60_000} minutes` : outcome.problem
   }
 
@@ -58,12 +61,11 @@ export function createExaminations(problemOf: ProblemOf, timers: Timers): Examin
       forgetOld()
       return problems
     },
-    hasNews: () => underWay.values().some(({ isDone }) => isDone),
+    done: () => [...underWay].filter(([, { isDone }]) => isDone).map(([name]) => name),
   }
 }
 
-/** The very entry: a later one of the same name is another thing to read. */
-function idOf(entry: Entry): string {
-  const what = entry.kind === 'route' ? String(entry.record.revision) : entry.value
-  return `${refusalKey(entry)} ${what}`
+/** Tells entries of one name apart: a later one is another thing to read. */
+function whatOf(entry: Entry): number | string {
+  return entry.kind === 'route' ? entry.record.revision : entry.value
 }

@@ -125,6 +125,8 @@ class LogFollower {
   #mustReconcile = false
   #hasComplained = false
   #triedAgainAt = 0
+  /** Refused names whose turn to be tried again is still to come. */
+  #untried: string[] = []
   /** The epoch that we do not take part in, while there is one. */
   #asideFrom: string | undefined
   /** What all workers serve. The replica is ahead of it while they are being told. */
@@ -313,18 +315,29 @@ class LogFollower {
   /** What was refused, as the snapshot has it now. Between two batches: nothing newer is replaced or cleared by it. */
   async #tryAgain(position: string): Promise<void> {
     const replica = this.#replica
-    const now = this.#timers.now()
-    if (!this.#examinations || replica.refusals().size === 0) return
-    if (now - this.#triedAgainAt < TRY_AGAIN_MS && !this.#examinations.hasNews()) return
-    this.#triedAgainAt = now
+    if (replica.refusals().size === 0) return
+    const due = this.#dueNames()
     for (const kind of ['route', 'certificate'] as const) {
-      const found = readSnapshot(kind, await refusedPage(this.#commands, replica, kind))
+      const found = readSnapshot(kind, await snapshotOf(this.#commands, kind, due))
       // A newer history's snapshot comes first.
       if (isNewerThan(replica.history(), found)) return
       const { entries } = await examine(this.#examinations, found)
       const news = entries.filter((entry) => isNews(replica, entry))
       if (news.length > 0) await this.#publish({ entries: news, refused: [] }, position)
     }
+  }
+
+  /** What has been read by now, and every few seconds some of the others: each has its turn before one has its next. */
+  #dueNames(): string[] {
+    const refused = this.#replica.refusals()
+    const due = new Set(this.#examinations?.done())
+    const now = this.#timers.now()
+    if (now - this.#triedAgainAt >= TRY_AGAIN_MS) {
+      this.#triedAgainAt = now
+      if (this.#untried.length === 0) this.#untried = [...refused.keys()].toReversed()
+      for (const name of this.#untried.splice(0, TRY_AGAIN_AT_ONCE)) due.add(name)
+    }
+    return [...due].filter((name) => refused.has(name))
   }
 
   #becomeLevel(): void {
@@ -472,13 +485,13 @@ async function scan(
   }
 }
 
-/** The newest refused names of a kind, with what the snapshot says of them now. */
-async function refusedPage(
+/** The names of a kind, of these (`refusalKey`), with what the snapshot says of them now. */
+async function snapshotOf(
   commands: RedisConnection,
-  replica: Replica,
   kind: 'route' | 'certificate',
+  keysOfNames: readonly string[],
 ): Promise<[string, string][]> {
-  const names = [...replica.refusals().keys()].filter((key) => key.startsWith(`${kind} `)).slice(-TRY_AGAIN_AT_ONCE)
+  const names = keysOfNames.filter((key) => key.startsWith(`${kind} `))
   const page: [string, string][] = []
   for (const name of names.map((key) => key.slice(kind.length + 1))) {
     const value = await commands.hget(kind === 'route' ? keys.routes : keys.certificates, name)
