@@ -25,6 +25,8 @@ const edgeStateSchema = z.object({
   /** What it could not use; it goes on with what it had before: [`<kind> <name>`, reason]. */
   refused: z.array(z.tuple([z.string(), z.string()])).default([]),
   refusedCount: z.int().default(0),
+  /** It refuses more than it lists: what is not in the list may be refused as well. */
+  refusesMore: z.boolean().default(false),
   /** What it understands beyond the formats of the release before: control writes such things once every edge does. */
   reads: z.array(z.string()).default([]),
 })
@@ -56,6 +58,8 @@ export interface LiveEdge {
         /** Reasons by host: its record, or something that this release does not know, was refused. */
         readonly refusedRoutes: ReadonlyMap<string, string>
         readonly refusedCount: number
+        /** Names that it does not list may be refused too. */
+        readonly refusesMore: boolean
         readonly reads: ReadonlySet<string>
       }
     | undefined
@@ -73,7 +77,9 @@ function nameOf(key: string): string {
 }
 
 function decodeEdgeState(text: string): NonNullable<LiveEdge['state']> & { readonly position: string } {
-  const { position, epoch, history, refused, refusedCount, reads } = edgeStateSchema.parse(JSON.parse(text))
+  const { position, epoch, history, refused, refusedCount, refusesMore, reads } = edgeStateSchema.parse(
+    JSON.parse(text),
+  )
   return {
     position,
     epoch,
@@ -83,6 +89,7 @@ function decodeEdgeState(text: string): NonNullable<LiveEdge['state']> & { reado
       refused.filter(([key]) => !BESIDE_ROUTES.test(key)).map(([key, reason]) => [nameOf(key), reason]),
     ),
     refusedCount,
+    refusesMore,
     reads: new Set(reads),
   }
 }
@@ -116,6 +123,7 @@ const NOTHING_SAID: LiveEdge['state'] = {
   refused: new Map(),
   refusedRoutes: new Map(),
   refusedCount: 0,
+  refusesMore: false,
   reads: new Set(),
 }
 

@@ -42,6 +42,8 @@ export class SimulatedEdge {
   readingMs: number | undefined
   /** Why what a record names cannot be used. */
   problemOf: (name: string) => string | undefined = () => undefined
+  /** How many refusals it keeps; undefined: as many as in production. */
+  maxRefusals: number | undefined
   #nextToldDies = false
   #process: Process = { name: '', alive: false }
   #follower: Follower | undefined
@@ -78,7 +80,10 @@ export class SimulatedEdge {
     const process = (this.#process = { name: this.name, alive: true })
     this.id = edgeIdOf(`${this.name}-${++this.#starts}`)
     this.#stopping = false
-    const replica = (this.#replica = createReplica(this.#disk.open(), { readOnly: false }))
+    const replica = (this.#replica = createReplica(this.#disk.open(), {
+      readOnly: false,
+      maxRefusals: this.maxRefusals,
+    }))
     this.#workers = Array.from({ length: this.#workerCount }, () => this.#startWorker())
     const follower = (this.#follower = startFollower({
       edgeId: this.id,

@@ -110,6 +110,12 @@ export const mistakes: readonly Mistake[] = [
     'true',
   ),
   mistake(
+    'what an edge refuses and does not list counts as read',
+    acknowledgements,
+    '  if (state?.refusesMore && hosts.size > 0) return false\n',
+    '',
+  ),
+  mistake(
     'a position a little earlier counts',
     acknowledgements,
     'compareStreamIds(position, wanted) < 0) return false',
@@ -213,6 +219,12 @@ export const mistakes: readonly Mistake[] = [
   ),
   mistake('unknown hosts are not told', follower, 'await reportUnknown(commands, replica, log, named)', ''),
   mistake('what a snapshot could not tell is forgotten', follower, 'START_OF_LOG }, refused)', 'START_OF_LOG }, [])'),
+  mistake(
+    'what was forgotten is not searched for',
+    follower,
+    'if (isDue && replica.forgotten() > 0) await this.#searchOn(position)',
+    '',
+  ),
   // The replica and the workers.
   mistake('an older revision wins', replica, '|| revision < wanted)', ')'),
   mistake('a newer revision loses', replica, '|| revision < wanted)', '|| (held !== undefined && revision > held))'),
@@ -248,7 +260,7 @@ export const mistakes: readonly Mistake[] = [
     'return `${kind} ${name}`',
     'return kind === kind ? name : name',
   ),
-  mistake('refusals are not kept', replica, '        noteRefusals(storage, served, news)\n', ''),
+  mistake('refusals are not kept', replica, '        noteRefusals(storage, served, news, maxRefusals)\n', ''),
   mistake(
     'what cannot be read is skipped and acknowledged',
     'edge/store/follow/read-entries.ts',

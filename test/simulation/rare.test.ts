@@ -53,6 +53,23 @@ test('no one waits for the numbers of a history that was lost before its snapsho
   expect(replica.route('a')).toMatchObject({ kind: 'alias', revision: revisionFloor(4) + 1 })
 })
 
+test('a search ends what was forgotten only where nothing was forgotten meanwhile, and all that it found can be kept', async () => {
+  const replica = createReplica(createDisk(new World(1, false)).open(), { readOnly: false, maxRefusals: 2 })
+  const refuse = (name: string) => ({ kind: 'route', name, reason: 'of a later format', revision: 5 })
+  await replica.apply([], { epoch: 'first', position: '1-0' }, ['a', 'b', 'c'].map(refuse))
+  const before = replica.forgotten()
+  expect([before > 0, [...replica.refusals().keys()]]).toEqual([true, ['route b', 'route c']])
+  await replica.apply([], { position: '2-0' }, [refuse('d')])
+  await replica.remember([], before)
+  expect(replica.forgotten()).toBeGreaterThan(before)
+  await replica.remember([refuse('a')], replica.forgotten())
+  expect(replica.forgotten()).toBeGreaterThan(before)
+  // Whatever was found and is served by now is not refused any more.
+  await replica.apply([alias('a', 6), alias('c', 6)], { position: '3-0' })
+  await replica.remember([refuse('a'), refuse('b')], replica.forgotten())
+  expect([replica.forgotten(), [...replica.refusals().keys()]]).toEqual([0, ['route b', 'route d']])
+})
+
 test('Redis never holds a newer record than it is noted to hold', async () => {
   const world = new World(1, false)
   const redis = new SimulatedRedis(world, 100)
@@ -199,6 +216,40 @@ test('nor does it over a connection that was made anew, which watches nothing', 
       takeRedis(redis)
     }),
   ).toEqual(['before'])
+})
+
+test('an edge that appears between two looks is waited for, and one that leaves is not', async () => {
+  const world = new World(1, false)
+  const epoch = encodeEpoch({ ordinal: 1, id: 'first' }, 'snapshot')
+  const [a, b] = [edgeIdOf('a'), edgeIdOf('b')]
+  const positions = new Map([[a, '1-0']])
+  const redis = {
+    smembers: async () => [...positions.keys()],
+    mget: async (names: readonly string[]) =>
+      names.map((name) => {
+        if (name === keys.epoch) return epoch
+        if (name === keys.writer) return encodeHistory({ ordinal: 1, id: 'first' })
+        const position = positions.get([a, b].find((id) => name.endsWith(id))!)
+        if (position === undefined || !name.includes('edge-state')) return position ?? null
+        return encodeEdgeState({ v: 1, position, epoch })
+      }),
+    eval: async () => 'master_replid:life',
+  }
+  const { reached } = createAcknowledgements(redis, world.timersOf({ name: 'control', alive: true }))
+  const wait = (position: string) =>
+    reached({ position, epoch, life: 'life', hosts: new Set(['host']) }, world.now + 10_000)
+  const first = wait('1-0')
+  await world.run(world.now + 200)
+  expect(await first).toEqual({ kind: 'reached' })
+  // From here on control knows of one edge, and finds another at its next look.
+  positions.set(a, '2-0')
+  positions.set(b, '1-0')
+  const second = wait('2-0')
+  await world.run(world.now + 200)
+  expect(await Promise.race([second, Promise.resolve('waits')])).toBe('waits')
+  positions.delete(b)
+  await world.run(world.now + 200)
+  expect(await second).toEqual({ kind: 'reached' })
 })
 
 test('control looks as soon as all edges have called out, and goes on looking where none does', async () => {

@@ -42,6 +42,8 @@ export interface Scenario {
   readonly logLength: number
   /** How long each edge takes to read a version while things happen; 0: no time. */
   readonly readingMs: readonly number[]
+  /** How many refusals an edge keeps; undefined: as many as in production, which no run meets. */
+  readonly maxRefusals: number | undefined
   readonly actions: readonly TimedAction[]
 }
 
@@ -68,6 +70,9 @@ const PURGED = 0.15
 /** Some runs have edges on busy machines: longer than a look, longer than a publisher waits, or neither. */
 const SLOW_READING = 0.2
 const MAX_READING_MS = 7000
+
+/** Some runs have edges that refuse more than they can tell. */
+const FORGETFUL = 0.25
 
 export function scenarioOf(seed: number): Scenario {
   const random = createRandom(seed ^ 0x5e_ed_5e_ed)
@@ -125,12 +130,14 @@ export function scenarioOf(seed: number): Scenario {
   const purging = createRandom(seed ^ 0x0d_1e_ed_0d)
   const reading = createRandom(seed ^ 0x0b_5e_55_ed)
   const isSlow = reading.chance(SLOW_READING)
+  const refusing = createRandom(seed ^ 0x0f_04_9e_70)
   const readingMs = Array.from({ length: edges }, () => (isSlow ? reading.below(MAX_READING_MS) : 0))
   return {
     seed,
     controls,
     edges,
     readingMs,
+    maxRefusals: refusing.chance(FORGETFUL) ? refusing.below(2) : undefined,
     workers: random.between(1, 2),
     logLength: random.pick([2, 3, 6, 100]),
     actions: actions.map((each) => (purging.chance(PURGED) ? purged(each) : each)).toSorted((a, b) => a.at - b.at),

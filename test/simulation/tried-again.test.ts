@@ -7,9 +7,10 @@ import { loneEdge, recordOf } from './lone-edge.ts'
 const history = { ordinal: 1, id: 'first' }
 const NAMES = Array.from({ length: 130 }, (_, index) => `host${index}`)
 
-async function edgeThatRefuses(names: readonly string[]) {
+async function edgeThatRefuses(names: readonly string[], maxRefusals?: number) {
   const lone = loneEdge()
   const { world, redis, edge, command, publishAll } = lone
+  edge.maxRefusals = maxRefusals
   edge.readingMs = 0
   edge.problemOf = () => 'its landing page is not in the blob store'
   publishAll(history)
@@ -21,7 +22,8 @@ async function edgeThatRefuses(names: readonly string[]) {
     command('xadd', keys.log, '*', ...encodeStreamMessage({ kind: 'route', name, value }))
     await world.run(world.now + 50)
   }
-  const said = () => JSON.parse(redis.peek(keys.edgeState(edge.id)) ?? '{}') as { refused: [string, string][] }
+  const said = () =>
+    JSON.parse(redis.peek(keys.edgeState(edge.id)) ?? '{}') as { refused: [string, string][]; refusesMore?: boolean }
   return { ...lone, said, isServed: (name: string): boolean => edge.replicaRoute(name) !== undefined }
 }
 
@@ -34,4 +36,32 @@ test('the oldest of many has its turn, while those behind it go on being refused
   await world.run(world.now + 30_000)
   expect(NAMES.filter(isServed)).toEqual([...mended])
   expect(said().refused).toHaveLength(NAMES.length - mended.size)
+})
+
+test('what was forgotten because there was too much of it is found again, and the edge says so until it has all', async () => {
+  const names = NAMES.slice(0, 20)
+  const { world, edge, said, isServed } = await edgeThatRefuses(names, 5)
+  expect(said()).toMatchObject({
+    refused: names.slice(-5).map((name) => [`route ${name}`, expect.any(String)]),
+    refusesMore: true,
+  })
+  const mended = new Set(names.slice(0, 8))
+  edge.problemOf = (name) => (mended.has(name) ? undefined : 'its landing page is not in the blob store')
+  await world.run(world.now + 15_000)
+  expect(names.filter(isServed)).toEqual([...mended])
+  expect(said().refusesMore).toBe(true)
+  for (const name of names.slice(8, 16)) mended.add(name)
+  await world.run(world.now + 15_000)
+  expect(names.filter(isServed)).toEqual([...mended])
+  expect(said().refusesMore).toBe(undefined)
+  expect(
+    said()
+      .refused.map(([name]) => name)
+      .toSorted(),
+  ).toEqual(
+    names
+      .slice(16)
+      .map((name) => `route ${name}`)
+      .toSorted(),
+  )
 })

@@ -162,6 +162,8 @@ function outcomeInLife(awaited: Awaited, { epoch, writer, live }: Edges): Acknow
 
 function hasReached({ position, state }: LiveEdge, { position: wanted, epoch, hosts }: Awaited): boolean {
   if (compareStreamIds(position, wanted) < 0) return false
+  // It may have refused one of them among those that it does not list. Nothing is taken back for that.
+  if (state?.refusesMore && hosts.size > 0) return false
   return state === undefined || (state.epoch === epoch && !hosts.values().some((host) => state.refusedRoutes.has(host)))
 }
 

@@ -49,6 +49,7 @@ import type { Timers } from '../../../shared/running/timers.ts'
 import { createExaminations, type Examinations } from './examinations.ts'
 import { isAbout, readLog, readSnapshot, type Read } from './read-entries.ts'
 import { BLOCK_MS } from './redis.ts'
+import { beginSnapshotSearch, type SnapshotSearch } from './search.ts'
 import { refusalKey, type Change, type Entry, type Refusal, type Replica } from '../replica/replica.ts'
 import type { ProblemOf } from './usable.ts'
 
@@ -127,6 +128,8 @@ class LogFollower {
   #triedAgainAt = 0
   /** Refused names whose turn to be tried again is still to come. */
   #untried: string[] = []
+  /** For what was refused and forgotten, while there is such a thing. */
+  #search: SnapshotSearch | undefined
   /** The epoch that we do not take part in, while there is one. */
   #asideFrom: string | undefined
   /** What all workers serve. The replica is ahead of it while they are being told. */
@@ -152,6 +155,7 @@ class LogFollower {
     while (!this.#isStopped) {
       try {
         this.#mustReconcile = false
+        this.#search = undefined
         const blocking = this.#dependencies.connect('blocking')
         this.#blocking = blocking
         await Promise.all([ready(this.#commands), ready(blocking)])
@@ -196,6 +200,13 @@ class LogFollower {
     return !this.#isReconciled || (isRegistered && (epoch ?? '') === expected)
   }
 
+  #nowServes(position: string): void {
+    const { refusesMore } = this.#served
+    this.#served = servedBy(this.#replica, position)
+    if (this.#served.refusesMore && !refusesMore)
+      this.#log.error('news of so many hosts cannot be used that not all are told: all publishes are pending meanwhile')
+  }
+
   async #register(): Promise<boolean> {
     const { edgeId, ttlMs = EDGE_TTL_MS } = this.#dependencies
     // One that takes itself off the list does not come back to it with what it was about to say.
@@ -224,11 +235,11 @@ class LogFollower {
         { epoch },
         'Redis holds an older history than this replica; waiting for control to begin a new one',
       )
-    } else if (epoch !== known.epoch || replica.refusals().size > 0 || hasGap(known.position, first?.[0], tip?.[0])) {
+    } else if (epoch !== known.epoch || hasRefused(replica) || hasGap(known.position, first?.[0], tip?.[0])) {
       await this.#loadSnapshot(epoch)
     }
     const isAside = this.#asideFrom !== undefined
-    this.#served = servedBy(replica, isAside ? START_OF_LOG : replica.progress().position)
+    this.#nowServes(isAside ? START_OF_LOG : replica.progress().position)
     return isAside ? START_OF_LOG : (tip?.[0] ?? START_OF_LOG)
   }
 
@@ -245,13 +256,14 @@ class LogFollower {
     const named = new Set<string>()
     const refused: Refusal[] = []
     const wasRefused = replica.refusals()
+    const hasForgotten = replica.forgotten() > 0
     let reported = 0
     const apply = async (kind: 'route' | 'certificate', page: readonly (readonly [string, string])[]) => {
       const found = readSnapshot(kind, page)
       if (isNewerThan(history, found)) throw new Error('a newer history is being written over the snapshot')
       // All of a snapshot are too many to be asked for; those that were refused are not forgotten by it.
       const read = await examine(this.#examinations, found, {
-        isAsked: (entry) => wasRefused.has(refusalKey(entry)),
+        isAsked: (entry) => wasRefused.has(refusalKey(entry)) || (hasForgotten && isNews(replica, entry)),
         takesUnread: true,
       })
       // A record that is older than ours is not taken, and so not acknowledged: its database lacks what it had published.
@@ -305,7 +317,7 @@ class LogFollower {
     tellOperator(this.#log, this.#replica.refusals(), refused)
     const { changes } = await this.#replica.apply(entries, { position }, refused)
     if (changes.length > 0) await this.#dependencies.announce(changes)
-    this.#served = servedBy(this.#replica, position)
+    this.#nowServes(position)
     const acknowledged = this.#acknowledge()
     // Right behind it, so that control looks at once. It looks by itself where this is refused or lost.
     this.#commands.publish(keys.acknowledged, `${this.#dependencies.edgeId} ${position}`).catch(() => {})
@@ -315,8 +327,10 @@ class LogFollower {
   /** What was refused, as the snapshot has it now. Between two batches: nothing newer is replaced or cleared by it. */
   async #tryAgain(position: string): Promise<void> {
     const replica = this.#replica
-    if (replica.refusals().size === 0) return
-    const due = this.#dueNames()
+    const isDue = this.#timers.now() - this.#triedAgainAt >= TRY_AGAIN_MS
+    if (isDue) this.#triedAgainAt = this.#timers.now()
+    if (isDue && replica.forgotten() > 0) await this.#searchOn(position)
+    const due = this.#dueNames(isDue)
     for (const kind of ['route', 'certificate'] as const) {
       const found = readSnapshot(kind, await snapshotOf(this.#commands, kind, due))
       // A newer history's snapshot comes first.
@@ -327,13 +341,39 @@ class LogFollower {
     }
   }
 
+  /** Looks at some more pages of the snapshot, and takes what can be used of it. */
+  async #searchOn(position: string): Promise<void> {
+    const replica = this.#replica
+    const search = (this.#search ??= beginSnapshotSearch(this.#commands, replica.forgotten()))
+    for (let looked = 0; looked < TRY_AGAIN_AT_ONCE;) {
+      const next = await search.pages.next()
+      if (next.done) return this.#endSearch(search)
+      const found = readSnapshot(next.value.kind, next.value.page)
+      // A newer history's snapshot comes first, and ends what was forgotten.
+      if (isNewerThan(replica.history(), found)) return void (this.#search = undefined)
+      const news = found.entries.filter((entry) => isNews(replica, entry))
+      const read = await examine(this.#examinations, { entries: news, refused: found.refused })
+      // Control asks for routes alone.
+      search.found.push(...read.refused.filter(({ kind }) => kind === 'route'))
+      if (read.entries.length > 0) await this.#publish({ entries: read.entries, refused: [] }, position)
+      looked += news.length + found.refused.length
+    }
+  }
+
+  async #endSearch({ found, forgotten }: SnapshotSearch): Promise<void> {
+    this.#search = undefined
+    await this.#replica.remember(found, forgotten)
+    this.#nowServes(this.position)
+    await this.#acknowledge()
+  }
+
   /** What has been read by now, and every few seconds some of the others: each has its turn before one has its next. */
-  #dueNames(): string[] {
+  #dueNames(withOthers: boolean): string[] {
+    const done = this.#examinations?.done() ?? []
+    if (!withOthers && done.length === 0) return []
     const refused = this.#replica.refusals()
-    const due = new Set(this.#examinations?.done())
-    const now = this.#timers.now()
-    if (now - this.#triedAgainAt >= TRY_AGAIN_MS) {
-      this.#triedAgainAt = now
+    const due = new Set(done)
+    if (withOthers) {
       if (this.#untried.length === 0) this.#untried = [...refused.keys()].toReversed()
       for (const name of this.#untried.splice(0, TRY_AGAIN_AT_ONCE)) due.add(name)
     }
@@ -363,6 +403,7 @@ async function register(commands: RedisConnection, edgeId: string, served: Serve
     ...(served.history ? { history: encodeHistory(served.history) } : {}),
     refused: served.refused,
     refusedCount: served.refused.length,
+    ...(served.refusesMore ? { refusesMore: true } : {}),
     reads: [READS_KEPT_FILES, READS_THREADS],
   })
   const results = await commands
@@ -534,10 +575,21 @@ interface Served {
   readonly epoch: string
   readonly history: History | undefined
   readonly refused: [string, string][]
+  readonly refusesMore: boolean
 }
 
 function servedBy(replica: Replica, position: string): Served {
-  return { position, epoch: replica.progress().epoch, history: replica.history(), refused: [...replica.refusals()] }
+  return {
+    position,
+    epoch: replica.progress().epoch,
+    history: replica.history(),
+    refused: [...replica.refusals()],
+    refusesMore: replica.forgotten() > 0,
+  }
+}
+
+function hasRefused(replica: Replica): boolean {
+  return replica.refusals().size > 0 || replica.forgotten() > 0
 }
 
 /** Whether Redis lacks what our replica holds: its database was set back and does not know it yet. */

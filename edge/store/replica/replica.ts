@@ -66,8 +66,8 @@ export function refusalKey({ kind, name }: { readonly kind: string; readonly nam
 }
 
 /**
- * Kept, the newest: as many as are told to control. More than that is not one bad host but a release that cannot read
- * the other's records, and every one of them is read again with the next snapshot.
+ * Kept, the newest: as many as are told to control. More than that is not one bad host but a blob store that is away, or a
+ * release that cannot read the other's records. The edge then says that there are more, and looks for them.
  */
 export const MAX_REFUSALS = 1000
 
@@ -92,6 +92,13 @@ export interface Replica {
    * what the one before could not.
    */
   refusals(): ReadonlyMap<string, string>
+  /** How often refusals were forgotten because there were too many; 0: `refusals` names them all. */
+  forgotten(): number
+  /**
+   * Ends a search of the snapshot that began when so much was forgotten, with the routes that it found refused. Where
+   * they and those that are known are not too many, and nothing was forgotten meanwhile, these are all.
+   */
+  remember(found: readonly Refusal[], forgotten: number): Promise<void>
   /** A reader sees the newest commit of the primary from here on. */
   refresh(): void
   /**
@@ -119,8 +126,12 @@ export function openReplica(dir: string, options: { readOnly: boolean }): Replic
   return createReplica(openLmdbStorage(dir, options), options)
 }
 
-export function createReplica(storage: ReplicaStorage, options: { readOnly: boolean }): Replica {
+export function createReplica(
+  storage: ReplicaStorage,
+  options: { readonly readOnly: boolean; readonly maxRefusals?: number | undefined },
+): Replica {
   const { routes, meta, unsure } = storage
+  const maxRefusals = options.maxRefusals ?? MAX_REFUSALS
   if (!options.readOnly && meta.get('format') !== STORED_FORMAT) {
     routes.clear()
     meta.clear()
@@ -142,11 +153,17 @@ export function createReplica(storage: ReplicaStorage, options: { readOnly: bool
     progress: () => ({ epoch: meta.get('epoch') ?? '', position: meta.get('position') ?? START_OF_LOG }),
     history: () => historyOf(storage),
     refusals: () => new Map(keptRefusals(storage).map(([key, reason]) => [key, reason])),
+    forgotten: () => forgottenIn(storage),
+    async remember(found, forgotten) {
+      await storage.transaction(() => {
+        if (forgottenIn(storage) === forgotten) rememberAll(storage, found, maxRefusals)
+      })
+    },
     refresh: () => storage.refresh(),
     apply: (entries, progress, news = []) =>
       storage.transaction(() => {
         const { served, ...applied } = writeAll(storage, entries)
-        noteRefusals(storage, served, news)
+        noteRefusals(storage, served, news, maxRefusals)
         noteProgress(storage, progress)
         return applied
       }),
@@ -158,7 +175,8 @@ export function createReplica(storage: ReplicaStorage, options: { readOnly: bool
         noteProgress(storage, progress)
         meta.put('snapshot', progress.epoch)
         markUnsure(storage, inSnapshot)
-        putRefusals(storage, inSnapshot.map(keptOf))
+        meta.remove('forgotten')
+        putRefusals(storage, inSnapshot.map(keptOf), maxRefusals)
       })
     },
     readAll() {
@@ -257,12 +275,31 @@ function keptRefusals({ meta }: ReplicaStorage): KeptRefusal[] {
   return JSON.parse(meta.get('refused') ?? '[]') as KeptRefusal[]
 }
 
-function putRefusals({ meta }: ReplicaStorage, all: readonly KeptRefusal[]): void {
-  meta.put('refused', JSON.stringify(all.slice(-MAX_REFUSALS)))
+function putRefusals(storage: ReplicaStorage, all: readonly KeptRefusal[], max: number): void {
+  const tooMany = Math.max(0, all.length - max)
+  storage.meta.put('refused', JSON.stringify(all.slice(tooMany)))
+  if (tooMany > 0) storage.meta.put('forgotten', String(forgottenIn(storage) + 1))
+}
+
+function forgottenIn({ meta }: ReplicaStorage): number {
+  return Number(meta.get('forgotten') ?? 0)
+}
+
+/** What a search found stands behind all others, and without its revision: something may have been missed before it. */
+function rememberAll(storage: ReplicaStorage, found: readonly Refusal[], max: number): void {
+  const known = keptRefusals(storage)
+  const names = new Set(known.map(([key]) => key))
+  const others = found.filter(
+    (refusal) =>
+      !names.has(refusalKey(refusal)) && (refusal.revision ?? Infinity) > (heldRevision(storage, refusal.name) ?? 0),
+  )
+  if (others.length + known.length > max) return
+  putRefusals(storage, [...others.map((refusal) => keptOf({ ...refusal, revision: undefined })), ...known], max)
+  storage.meta.remove('forgotten')
 }
 
 /** A name whose newest record is served is no longer refused. An entry that was passed over says nothing about its name. */
-function noteRefusals(storage: ReplicaStorage, served: readonly Entry[], news: readonly Refusal[]): void {
+function noteRefusals(storage: ReplicaStorage, served: readonly Entry[], news: readonly Refusal[], max: number): void {
   const known = new Map(keptRefusals(storage).map((each) => [each[0], each]))
   if (known.size === 0 && news.length === 0) return
   // The log of a Redis whose snapshot is not complete may begin behind something that was lost.
@@ -273,7 +310,7 @@ function noteRefusals(storage: ReplicaStorage, served: readonly Entry[], news: r
     known.delete(refusalKey(refusal))
     known.set(refusalKey(refusal), keptOf(missedNothing ? refusal : { ...refusal, revision: undefined }))
   }
-  putRefusals(storage, [...known.values()])
+  putRefusals(storage, [...known.values()], max)
 }
 
 /** A record of a newer history says nothing: that history may be lost, and its numbers would be waited for in vain. */
