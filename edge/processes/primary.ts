@@ -44,8 +44,6 @@ import { createVisitors } from '../store/visitors.ts'
 import { surviveStrayErrors } from './status/stray-errors.ts'
 import { DRAIN_GRACE_MS, startWorkers } from './workers.ts'
 
-/** How long a starting edge waits to be level with Redis before it serves what it has. */
-const FIRST_SYNC_MS = patiently(3000)
 /**
  * How long visitors are waited for once the supervisor is gone. Its guard kills the edge two seconds later, and the next
  * start needs the ports.
@@ -117,7 +115,7 @@ export async function runPrimary(
     ttlMs: patiently(EDGE_TTL_MS),
   })
   // Registered and level first, where Redis is there: then no publish is acknowledged that this edge does not serve.
-  await Promise.race([follower.firstSync, sleep(FIRST_SYNC_MS, undefined, { ref: false })])
+  await follower.firstSync
   const ports = await workers.listen()
   let stopping: Promise<void> | undefined
   if (orphans.length > 0) dismiss(orphans, config.drainMs, log)

@@ -21,8 +21,6 @@ interface Worker {
   readonly questions: Questions<true>
 }
 
-/** As long as a starting edge waits to be level before it serves what it has. */
-const FIRST_SYNC_MS = 3000
 const COMMAND_TIMEOUT_MS = 2000
 const MAX_MESSAGE_MS = 8
 const SLOW_FACTOR = 60
@@ -95,11 +93,9 @@ export class SimulatedEdge {
       timers: this.#world.timersOf(process),
       logBatch: Math.min(MAX_BATCH, this.#redis.logLength),
     }))
-    const listen = (): void => {
+    void follower.firstSync.then(() => {
       if (process.alive && !this.#stopping) this.listening = true
-    }
-    void follower.firstSync.then(listen)
-    this.#world.after(FIRST_SYNC_MS, listen)
+    })
   }
 
   /** kill -9, or the machine's end, which takes what is not on disk with it. */

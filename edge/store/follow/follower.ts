@@ -7,7 +7,7 @@
  *      └── any error: wait, connect again; the replica keeps serving meanwhile
  *
  * Level is a follower that serves a complete snapshot and all that stood in the log when it had reconciled. An edge that
- * starts listens then.
+ * starts listens then, however long that takes; with what it has where Redis is away, or gives it nothing to read.
  *
  * Reconciling: when the epoch in Redis is not the one the replica was built from, or the log was trimmed past our
  * position, the whole snapshot is applied. Nothing is ever forgotten on the way: without an epoch (FLUSHALL, a new Redis,
@@ -61,6 +61,10 @@ const REPORT_HOSTS = 100_000
 const RECONNECT_MS = 250
 /** Between two looks for a snapshot while there is none: an edge that starts beside its control waits for the first one. */
 const NO_SNAPSHOT_MS = 200
+/** How long an edge that starts waits for a snapshot to read, before it serves what it has. */
+const FIRST_SNAPSHOT_MS = 3000
+/** How long it reads what there is. A million hosts take half a minute, and a supervisor gives a start a whole one. */
+const FIRST_SYNC_MS = 45_000
 const TRY_AGAIN_MS = 5000
 const TRY_AGAIN_AT_ONCE = 100
 /** Refusals of one batch that are logged by name; the others are counted. */
@@ -84,7 +88,7 @@ export interface FollowerDependencies {
 }
 
 export interface Follower {
-  /** Resolves when the replica was level with Redis once, or when the first attempt failed. */
+  /** Resolves when the replica was level with Redis once, or when Redis turned out to give nothing that it could wait for. */
   readonly firstSync: Promise<void>
   /** True while connected and level. */
   isFollowing(): boolean
@@ -92,6 +96,9 @@ export interface Follower {
   /** Takes this edge off the list that control waits for, then stops. */
   stop(): Promise<void>
 }
+
+/** What was being read is not the snapshot any more: the next attempt finds the one that is. */
+class SnapshotReplaced extends Error {}
 
 export function startFollower(dependencies: FollowerDependencies): Follower {
   const follower = new LogFollower(dependencies)
@@ -124,6 +131,10 @@ class LogFollower {
   /** From here on a change of the epoch means that we have to reconcile again. */
   #isReconciled = false
   #mustReconcile = false
+  /** An attempt is under way that may well end level: it has not failed, nor found Redis without a snapshot for us. */
+  #isCatchingUp = false
+  /** No longer is an attempt that failed followed by another before this edge serves what it has. */
+  #isOverdue = false
   #hasComplained = false
   #triedAgainAt = 0
   /** Refused names whose turn to be tried again is still to come. */
@@ -152,9 +163,15 @@ class LogFollower {
   }
 
   async run(): Promise<void> {
+    void this.#timers.sleep(FIRST_SNAPSHOT_MS).then(() => {
+      this.#isOverdue = true
+      if (!this.#isCatchingUp) this.firstSync.resolve()
+    })
+    void this.#timers.sleep(FIRST_SYNC_MS).then(this.firstSync.resolve)
     while (!this.#isStopped) {
       try {
         this.#mustReconcile = false
+        this.#isCatchingUp = true
         this.#search = undefined
         const blocking = this.#dependencies.connect('blocking')
         this.#blocking = blocking
@@ -168,13 +185,19 @@ class LogFollower {
         this.#isReconciled = true
         await this.#follow(blocking, level)
       } catch (error) {
-        this.firstSync.resolve()
+        if (error instanceof SnapshotReplaced) this.#mustReconcile = true
+        if (!this.#isWorthAnother()) this.firstSync.resolve()
         if (!this.#isStopped && !this.#mustReconcile) this.#complain(error)
       }
-      this.isLevel = this.#isReconciled = false
+      this.isLevel = this.#isReconciled = this.#isCatchingUp = false
       this.#blocking?.disconnect()
       if (!this.#isStopped && !this.#mustReconcile) await this.#timers.sleep(RECONNECT_MS)
     }
+  }
+
+  /** Whether the next attempt may well be the one that ends level. */
+  #isWorthAnother(): boolean {
+    return this.#commands.status === 'ready' && (this.#mustReconcile || !this.#isOverdue)
   }
 
   async stop(): Promise<void> {
@@ -224,13 +247,15 @@ class LogFollower {
     const [first] = await commands.xrange(keys.log, '-', '+', 'COUNT', 1)
     const [tip] = await commands.xrevrange(keys.log, '+', '-', 'COUNT', 1)
     const known = replica.progress()
-    this.#asideFrom = undefined
+    const isOlder = epoch !== null && isBehind(decodeHistory(epoch), replica.history())
+    this.#asideFrom = isOlder ? epoch : undefined
+    this.#isCatchingUp = epoch !== null && !isOlder
+    if (this.#isOverdue && !this.#isCatchingUp) this.firstSync.resolve()
     if (epoch === null) {
       // A new life of Redis whose snapshot is not complete: follow its log, forget nothing.
       const rewound = tip !== undefined && compareStreamIds(tip[0], known.position) < 0
       await replica.apply([], { epoch: '', position: rewound ? START_OF_LOG : known.position })
-    } else if (isBehind(decodeHistory(epoch), replica.history())) {
-      this.#asideFrom = epoch
+    } else if (isOlder) {
       this.#log.warn(
         { epoch },
         'Redis holds an older history than this replica; waiting for control to begin a new one',
@@ -279,7 +304,7 @@ class LogFollower {
     await scan(commands, keys.certificates, (page) => apply('certificate', page))
     if (tip) await learnChallenges(commands, replica, tip[0], this.#logBatch)
     await reportUnknown(commands, replica, log, named)
-    if ((await commands.get(keys.epoch)) !== epoch) throw new Error('the snapshot changed while it was read')
+    if ((await commands.get(keys.epoch)) !== epoch) throw new SnapshotReplaced()
     tellOperator(log, replica.refusals(), refused)
     await replica.completeSnapshot({ epoch, position: tip?.[0] ?? START_OF_LOG }, refused)
     log.info({ epoch, hosts: named.size }, 'snapshot applied')
