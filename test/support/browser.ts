@@ -14,7 +14,11 @@ const ARGS = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
+  '--lang=en-US',
 ]
+
+/** Only what hangs meets it: Playwright's own half a minute is little where a machine stands still for a while. */
+const PATIENCE_MS = 120_000
 
 interface BrowserOptions {
   /** Where it looks for authorities that its user trusts. */
@@ -27,7 +31,10 @@ interface BrowserOptions {
 const kept = globalThis as { dropwayTestBrowser?: Promise<Browser> }
 
 export async function launchBrowser({ home, localHost }: BrowserOptions = {}): Promise<Browser> {
-  if (home !== undefined || localHost !== undefined) return launch({ home, localHost })
+  if (home !== undefined || localHost !== undefined) {
+    const own = await launch({ home, localHost })
+    return patient(own, () => own.close())
+  }
   kept.dropwayTestBrowser ??= launch({})
   return lent(await kept.dropwayTestBrowser)
 }
@@ -40,17 +47,36 @@ function launch({ home, localHost }: BrowserOptions): Promise<Browser> {
 
 /** The same browser for one file: `close()` closes what that file opened. */
 function lent(browser: Browser): Browser {
-  const opened = new Set<{ close(): Promise<void> }>()
-  const keep = async <One extends { close(): Promise<void> }>(opening: Promise<One>): Promise<One> => {
-    const one = await opening
-    opened.add(one)
+  const opened = new Set<Opened>()
+  return patient(
+    browser,
+    () => Promise.all([...opened].map((one) => one.close())),
+    (one) => opened.add(one),
+  )
+}
+
+interface Opened {
+  close(): Promise<void>
+  setDefaultTimeout(timeoutMs: number): void
+}
+
+/** What is opened in it has the patience that tests have; `onOpen` hears of it. */
+function patient(
+  browser: Browser,
+  close: () => Promise<unknown>,
+  onOpen: (one: Opened) => unknown = () => {},
+): Browser {
+  const opening = async <One extends Opened>(pending: Promise<One>): Promise<One> => {
+    const one = await pending
+    one.setDefaultTimeout(PATIENCE_MS)
+    onOpen(one)
     return one
   }
   return new Proxy(browser, {
     get(target, name) {
-      if (name === 'newContext') return (options?: BrowserContextOptions) => keep(target.newContext(options))
-      if (name === 'newPage') return (options?: BrowserContextOptions) => keep(target.newPage(options))
-      if (name === 'close') return () => Promise.all([...opened].map((one) => one.close()))
+      if (name === 'newContext') return (options?: BrowserContextOptions) => opening(target.newContext(options))
+      if (name === 'newPage') return (options?: BrowserContextOptions) => opening(target.newPage(options))
+      if (name === 'close') return close
       const value: unknown = Reflect.get(target, name)
       return typeof value === 'function' ? value.bind(target) : value
     },
