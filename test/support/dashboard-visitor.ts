@@ -19,7 +19,7 @@ export interface VisitorOptions {
 export interface Visitor {
   readonly page: Page
   readonly context: BrowserContext
-  /** Errors of scripts and refusals by the content security policy. */
+  /** Errors of scripts and refusals by the content security policy, with the address where each was met. */
   readonly problems: readonly string[]
   goto(path: string): Promise<void>
   close(): Promise<void>
@@ -39,11 +39,11 @@ export async function openVisitor(browser: Browser, stack: Stack, options: Visit
     extraHTTPHeaders: { 'x-forwarded-for': nextAddress() },
   })
   const page = await context.newPage()
-  page.setDefaultTimeout(90_000)
   const problems: string[] = []
-  page.on('pageerror', (error) => problems.push(error.message))
+  page.on('pageerror', (error) => problems.push(`${error.message} (at ${page.url()})`))
   page.on('console', (message) => {
-    if (message.type() === 'error' && !/status of 4\d\d/.test(message.text())) problems.push(message.text())
+    if (message.type() !== 'error' || /status of 4\d\d/.test(message.text())) return
+    problems.push(`${message.text()} (${message.location().url}, at ${page.url()})`)
   })
   return {
     page,
