@@ -1,14 +1,14 @@
 /** A real ACME server (Pebble) with a DNS server that answers what a test tells it, on free loopback ports. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { createWriteStream } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import https from 'node:https'
 import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { openLocalCa } from '../../certs/local/local-ca.ts'
+import { isRunning, until } from './processes.ts'
 import { freePorts } from './stack.ts'
 
 export interface PebbleOptions {
@@ -82,12 +82,20 @@ export async function startPebble({
     ),
   ])
   const log = path.join(folder, 'pebble.log')
+  const children = new Set<ChildProcess>()
+  /** They write into the file themselves: what they have said stands there before they do the next thing. */
   const run = (command: string, args: string[], file: string, env: NodeJS.ProcessEnv = {}): ChildProcess => {
-    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } })
-    const output = createWriteStream(file, { flags: 'a' })
-    child.stdout.pipe(output)
-    child.stderr.pipe(output)
+    const output = openSync(file, 'a')
+    const child = spawn(command, args, { stdio: ['ignore', output, output], env: { ...process.env, ...env } })
+    closeSync(output)
+    // One that cannot be started at all is noticed when no one listens.
+    child.on('error', () => {})
+    children.add(child)
     return child
+  }
+  const stop = async (): Promise<void> => {
+    await Promise.all([...children].map(end))
+    await rm(folder, { recursive: true, force: true })
   }
   const startCa = async (): Promise<ChildProcess> => {
     const args = ['-config', files.config, '-dnsserver', otherDns ?? `127.0.0.1:${dns}`, '-strict']
@@ -96,31 +104,19 @@ export async function startPebble({
       PEBBLE_AUTHZREUSE: '0',
       PEBBLE_WFE_NONCEREJECT: String(nonceReject),
     })
-    await Promise.all([listening(api!), listening(management!)])
+    await Promise.all([listening(child, api!), listening(child, management!)])
     return child
   }
-  const dnsServer = run(
-    'pebble-challtestsrv',
-    [
-      '-defaultIPv4',
-      '',
-      '-defaultIPv6',
-      '',
-      '-dns01',
-      `127.0.0.1:${dns}`,
-      '-http01',
-      '',
-      '-https01',
-      '',
-      '-tlsalpn01',
-      '',
-      '-management',
-      `127.0.0.1:${dnsManagement}`,
-    ],
-    path.join(folder, 'dns.log'),
-  )
-  await listening(dnsManagement!)
-  let server: ChildProcess | undefined = await startCa()
+  let server: ChildProcess | undefined
+  try {
+    const dnsServer = run('pebble-challtestsrv', dnsArguments(dns!, dnsManagement!), path.join(folder, 'dns.log'))
+    await listening(dnsServer, dnsManagement!)
+    server = await startCa()
+  } catch (error) {
+    // No one gets a CA that they could stop.
+    await stop()
+    throw error
+  }
 
   const countLines = async (text: string): Promise<number> =>
     (await readFile(log, 'utf8')).split('\n').filter((line) => line.includes(text)).length
@@ -140,11 +136,14 @@ export async function startPebble({
     async up() {
       server ??= await startCa()
     },
-    async stop() {
-      await Promise.all([end(server), end(dnsServer)])
-      await rm(folder, { recursive: true, force: true })
-    },
+    stop,
   }
+}
+
+/** A DNS server that knows nothing by itself, and is told on another port. */
+function dnsArguments(port: number, management: number): string[] {
+  const off = ['-defaultIPv4', '-defaultIPv6', '-http01', '-https01', '-tlsalpn01'].flatMap((name) => [name, ''])
+  return [...off, '-dns01', `127.0.0.1:${port}`, '-management', `127.0.0.1:${management}`]
 }
 
 function fakeDns(port: number): FakeDns {
@@ -174,18 +173,18 @@ async function fetchRoot(port: number, ca: string): Promise<string> {
   ).toString()
 }
 
-async function listening(port: number): Promise<void> {
-  for (let attempt = 0; attempt < 500; attempt++) {
+async function listening(child: ChildProcess, port: number): Promise<void> {
+  await until(async () => {
+    if (child.pid === undefined || !isRunning(child.pid))
+      throw new Error(`${child.spawnfile} ended before it listened on port ${port}`)
     const socket = net.connect(port, '127.0.0.1')
-    const isUp = await Promise.race([
-      once(socket, 'connect').then(() => true),
-      once(socket, 'error').then(() => false),
-    ]).catch(() => false)
+    const isUp = await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    )
     socket.destroy()
-    if (isUp) return
-    await sleep(20)
-  }
-  throw new Error(`no one listens on port ${port}`)
+    return isUp
+  }, `${child.spawnfile} to listen on port ${port}`)
 }
 
 async function end(child: ChildProcess | undefined): Promise<void> {
