@@ -42,8 +42,11 @@ export async function startBroker(starters: Starters): Promise<Broker> {
       server.close()
       server.closeAllConnections()
       const things = await Promise.allSettled(started.values())
-      for (const thing of things) if (thing.status === 'fulfilled') await thing.value.stop()
+      // One that does not stop keeps no other from being stopped.
+      const running = things.flatMap((thing) => (thing.status === 'fulfilled' ? [thing.value] : []))
+      const stops = await Promise.allSettled(running.map((thing) => thing.stop()))
       await rm(folder, { recursive: true, force: true })
+      for (const stop of stops) if (stop.status === 'rejected') throw stop.reason
     },
   }
 }
