@@ -37,7 +37,9 @@ async function run({ args: [name = '', ...rest], input }: OperatorCall): Promise
 let last: Promise<unknown> = Promise.resolve()
 
 const server = http.createServer((request, response) => {
-  last = last.then(async () => response.end(JSON.stringify(await run((await json(request)) as OperatorCall))))
+  const answer = async () => response.end(JSON.stringify(await run((await json(request)) as OperatorCall)))
+  // Whoever goes away before their command is read keeps no one else waiting.
+  last = last.then(answer).catch(() => response.destroy())
 })
 server.listen(address, () => process.send!('ready'))
 
