@@ -11,9 +11,14 @@ export function processTree(pid: number): number[] {
   return [pid, ...childrenOf(pid).flatMap(processTree)]
 }
 
+/** Of one that has ended meanwhile: none. */
 function childrenOf(pid: number): number[] {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
-  return children === '' ? [] : children.split(' ').map(Number)
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
+    return children === '' ? [] : children.split(' ').map(Number)
+  } catch {
+    return []
+  }
 }
 
 /** Neither gone nor dead and only waiting to be asked for its exit code. */
