@@ -5,11 +5,14 @@
 import { spawnSync } from 'node:child_process'
 import { filesInNeedOf, isInstalled, missingPackages, OPERATIONS_FILES, PAGES_FILES, TEST_FILES } from './programs.ts'
 
+/** For whoever else installs something just now: another run of tests, or the machine by itself. */
+const WAITING = ['-o', 'DPkg::Lock::Timeout=600']
+
 function install(names: readonly string[]): void {
   const options = { stdio: 'ignore', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } } as const
   const apt = (args: readonly string[]) => spawnSync('apt-get', args, options).status === 0
   // A service that starts by itself would take ports; we run the programs ourselves.
-  const settings = ['-qq', '-y', '--no-install-recommends', '-o', 'Dpkg::Options::=--force-confold']
+  const settings = ['-qq', '-y', '--no-install-recommends', '-o', 'Dpkg::Options::=--force-confold', ...WAITING]
   if (!apt(['install', ...settings, ...names])) {
     apt(['update', '-qq'])
     // One that this release does not have must not cost the others.
