@@ -83,7 +83,7 @@ test('thirty-four tricks of a framed page: nothing is read, written, moved or fr
   const framed = () => page.frames().find((each) => each.url().includes(slug) && each !== page.mainFrame())
   await expect.poll(framed).toBeDefined()
   const frame = framed()!
-  await frame.waitForFunction(() => 'heard' in window, undefined, { polling: 200 }).catch(() => {})
+  await frame.waitForFunction(() => 'heard' in window, undefined, { polling: 200 })
   // The page is there and answers while the frame does its worst.
   await page.getByLabel('What should be different?').fill('Written in spite of it.')
   await page.getByRole('button', { name: 'Comment' }).click()
@@ -93,9 +93,11 @@ test('thirty-four tricks of a framed page: nothing is read, written, moved or fr
   expect(asked).toBe(0)
   expect(await page.locator('.review-side img').count()).toBe(0)
 
-  const seen = await frame
-    .evaluate(() => JSON.stringify([(window as { heard?: string }).heard, (window as { stolen?: string }).stolen]))
-    .catch(() => '')
+  const seen = await frame.evaluate(() => {
+    const { heard, stolen } = window as { heard?: string; stolen?: string }
+    return JSON.stringify([heard, stolen])
+  })
+  expect(seen).toContain('kind')
   for (const secret of [SECRET, 'Ada Secretname', 'Written in spite']) expect(seen).not.toContain(secret)
   const all = await stack.fetch(`${path}/threads?state=all`, { token: owner.token })
   const { threads } = all.json<{ threads: { messages: { body: string }[] }[] }>()

@@ -1,5 +1,5 @@
 /** People point at a page, an assistant mends it, and every open tab shows it: the review page in a browser. */
-import type { Browser, FrameLocator, Page } from 'playwright-core'
+import type { Browser, FrameLocator, Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { seriousViolations } from '../support/accessibility.ts'
 import { apiFor, fileForm } from '../support/api.ts'
@@ -61,6 +61,19 @@ async function comeIn(page: Page, drop: Drop, name: string): Promise<FrameLocato
   return page.frameLocator('.review-frame')
 }
 
+const pointButton = (page: Page) => page.getByRole('button', { name: 'Point at something' })
+
+/** The framed page listens: what points at it is shown from then on. */
+const untilListening = (page: Page) => pointButton(page).waitFor()
+
+/** Presses on something in the framed page, once that has heard that it is pointed at. */
+async function pointAt(page: Page, target: Locator, position?: { x: number; y: number }): Promise<void> {
+  await pointButton(page).click()
+  const root = page.frameLocator('.review-frame').locator('html')
+  await expect.poll(() => root.evaluate((html: HTMLElement) => html.style.cursor)).toBe('crosshair')
+  await target.click(position && { position })
+}
+
 const select = (frame: FrameLocator) =>
   frame.locator('#price').evaluate((paragraph) => {
     const text = paragraph.firstChild as Text
@@ -79,6 +92,7 @@ test('two people and an assistant: pointed at, mended, seen at once', async () =
   const frame = await comeIn(ada, drop, 'Ada')
   await frame.getByRole('heading', { name: 'Tickets' }).waitFor()
   const besides = await comeIn(bob, drop, 'Bob')
+  await Promise.all([untilListening(ada), untilListening(bob)])
   await select(frame)
   await expect.poll(() => ada.locator('[data-quoted]').textContent()).toBe('from 10 euros')
   await ada.getByLabel('What should be different?').fill('This price is **old**. <b>Really</b>')
@@ -193,14 +207,8 @@ test('a point in an image and an element are pointed at, by mouse and by keyboar
   const frame = await comeIn(page, drop, 'Ada')
   await frame.getByRole('heading', { name: 'Hall' }).waitFor()
   const quoted = page.locator('[data-quoted]')
-  const point = page.getByRole('button', { name: 'Point at something' })
-  await expect
-    .poll(async () => {
-      if ((await point.getAttribute('aria-pressed')) !== 'true') await point.click()
-      await frame.locator('img').click({ position: { x: 50, y: 75 } })
-      return quoted.textContent()
-    })
-    .toBe('Image')
+  await pointAt(page, frame.locator('img'), { x: 50, y: 75 })
+  await expect.poll(() => quoted.textContent()).toBe('Image')
   expect(await page.getByLabel('Across').inputValue()).toBe('25')
   await page.getByLabel('What should be different?').fill('Brighter here.')
   await page.getByRole('button', { name: 'Comment' }).click()
@@ -215,8 +223,7 @@ test('a point in an image and an element are pointed at, by mouse and by keyboar
   await page.getByRole('button', { name: 'Comment' }).click()
   await page.locator('.thread').getByText('And here.').waitFor()
 
-  await point.click()
-  await frame.getByText('Seats two hundred').click()
+  await pointAt(page, frame.getByText('Seats two hundred'))
   await expect.poll(() => quoted.textContent()).toBe('Seats two hundred people.')
   await page.getByLabel('What should be different?').fill('Three hundred.')
   await page.getByRole('button', { name: 'Comment' }).click()
