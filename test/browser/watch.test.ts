@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { launchBrowser } from '../support/browser.ts'
 import { openCli, type Cli } from '../support/cli.ts'
 import { beSignedIn, newEmail, openVisitor, PASSWORD } from '../support/dashboard-visitor.ts'
@@ -34,7 +34,7 @@ test('a saved file is in the open preview; what is live stays as it was', async 
   const caFile = path.join(cli.folder, 'ca.pem')
   await writeFile(caFile, stack.ca)
   const env = {
-    ...process.env,
+    PATH: cli.path,
     HOME: cli.folder,
     DROPWAY_TOKEN: owner.token,
     DROPWAY_URL: stack.baseUrl,
@@ -42,20 +42,25 @@ test('a saved file is in the open preview; what is live stays as it was', async 
   }
   const args = ['deploy', folder, '--slug', slug, '--preview', 'draft', '--watch', '--yes']
   const child = spawn(cli.bin, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const exited = once(child, 'exit')
   let said = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (said += chunk.toString()))
-  await expect.poll(() => said).toContain('Watching')
-  expect(said).toContain(`/review/${slug}?preview=draft`)
+  // In either order: the two streams come by ways of their own.
+  for (const words of ['Watching', `/review/${slug}?preview=draft`]) await expect.poll(() => said).toContain(words)
 
   const visitor = await openVisitor(browser, stack)
   await beSignedIn(visitor, stack, owner.email)
   const host = `draft--${slug}.${stack.sitesDomain}:${stack.httpsPort}`
+  const followed = visitor.page.waitForResponse((answer) => answer.url().endsWith('/.dropway/events'))
   await visitor.page.goto(`${stack.baseUrl}/sites/${site.id}/pass?host=${host}&next=/`)
   await visitor.page.getByRole('heading', { name: 'one' }).waitFor()
+  // The page hears of versions from now on: what came before would be the first that it knows.
+  await followed
   await save('two')
   await visitor.page.getByRole('heading', { name: 'two' }).waitFor()
   expect((await stack.visit(slug)).status).toBe(404)
   child.kill('SIGINT')
-  expect((await once(child, 'exit'))[0]).toBe(130)
+  expect((await exited)[0]).toBe(130)
   await visitor.close()
 })
