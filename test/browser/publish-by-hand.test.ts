@@ -156,9 +156,9 @@ describe('without an account', () => {
     await keepScreenshot(page, `by-hand-remembered-${javaScript}`)
     await page.getByText('Delete', { exact: true }).click()
     await page.getByRole('button', { name: 'Delete for good' }).click()
-    await page.waitForURL(`${stack.baseUrl}/`)
+    await expect.poll(() => page.getByRole('heading', { name: 'Published from this browser' }).count()).toBe(0)
+    expect(page.url()).toBe(`${stack.baseUrl}/`)
     expect((await stack.visit(slug)).status).toBe(410)
-    expect(await page.getByRole('heading', { name: 'Published from this browser' }).count()).toBe(0)
     await visitor.close()
   })
 
@@ -172,8 +172,9 @@ describe('without an account', () => {
     await page.getByRole('heading', { name: 'Your page is live' }).waitFor()
     await page.getByText('Delete', { exact: true }).click()
     await page.locator('input[name=id]').evaluate((field, id) => ((field as { value?: string }).value = id), drop.id)
+    const answered = page.waitForResponse((answer) => answer.request().method() === 'POST')
     await page.getByRole('button', { name: 'Delete for good' }).click()
-    await page.waitForLoadState()
+    await (await answered).finished()
     expect((await stack.visit(drop.slug)).status).toBe(200)
     await visitor.close()
   })
@@ -239,9 +240,9 @@ describe('with an account', () => {
     await visitor.goto('/sites/new')
     // Browsers ask only people who have done something on a page.
     await page.getByRole('heading', { level: 1 }).click()
-    // A slow line: 5 MB at 200 kB/s.
+    // A line so slow that a slow machine sees it under way: 5 MB at 20 kB/s.
     const session = await visitor.context.newCDPSession(page)
-    const line = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 200_000 }
+    const line = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 20_000 }
     await session.send('Network.emulateNetworkConditions', line)
     await dropOnWindow(page, [await layOfSize('film.mp4', 5_000_000)])
     await page.getByText(/^\d+ %, .* of 5 MB$/).waitFor()
