@@ -42,9 +42,8 @@ describe.each(inOneView())('the front page at $width px, $scheme', ({ width, sch
     expect(await page.getByRole('link', { name: 'Keep it: sign up' }).isVisible()).toBe(true)
     await visitor.context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: stack.baseUrl })
     await page.getByRole('button', { name: 'Copy' }).first().click()
-    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(
-      await page.locator('.live-link').getAttribute('href'),
-    )
+    const address = await page.locator('.live-link').getAttribute('href')
+    await expect.poll(() => page.evaluate('navigator.clipboard.readText()')).toBe(address)
     expect(visitor.problems).toEqual([])
     await keepScreenshot(page, `landing-result-${width}-${scheme}`)
     await visitor.close()
