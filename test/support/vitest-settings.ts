@@ -3,6 +3,7 @@ import { configDefaults, type ViteUserConfig } from 'vitest/config'
 import { IS_DEEP } from './depth.ts'
 import { LongFirst } from './durations.ts'
 import { filesInNeedOf, missingPackages } from './programs.ts'
+import { leaveSurroundings } from './surroundings.ts'
 
 const ROOT = new URL('../../', import.meta.url).pathname
 
@@ -19,6 +20,7 @@ const PATIENCE = '5'
 /** Files in need of a program that is missing are left out: `pretest` has tried to install it, and has told which. */
 export function settingsFor(files: readonly string[]): NonNullable<ViteUserConfig['test']> {
   process.env['PATIENCE'] ??= PATIENCE
+  leaveSurroundings()
   const skipped = filesInNeedOf(missingPackages(), files, ROOT)
   return {
     include: [...files],
