@@ -5,7 +5,7 @@ import { lstat, mkdtemp, readdir, readFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bundleForm } from '../support/api.ts'
 import { FormBrowser } from '../support/form-browser.ts'
 import { mailedLink } from '../support/mailbox.ts'
@@ -20,44 +20,43 @@ const STARTS: readonly { readonly who: string; readonly user?: SystemUser }[] = 
   ? [{ who: 'root' }, { who: 'nobody', user: NOBODY }]
   : [{ who: 'a person' }]
 
-/** `find <folder> -perm /077`, links aside: theirs mean nothing. */
+/** `find <folder> -perm /077`, links aside: theirs mean nothing. What Postgres removes meanwhile is open to no one. */
 async function openToOthers(file: string): Promise<string[]> {
-  const stats = await lstat(file)
-  if (stats.isSymbolicLink()) return []
+  const stats = await lstat(file).catch(unlessGone)
+  if (stats === undefined || stats.isSymbolicLink()) return []
   const own = (stats.mode & 0o077) === 0 ? [] : [`${file} ${(stats.mode & 0o777).toString(8)}`]
   if (!stats.isDirectory()) return own
-  const inside = await Promise.all((await readdir(file)).map((name) => openToOthers(path.join(file, name))))
+  const names = (await readdir(file).catch(unlessGone)) ?? []
+  const inside = await Promise.all(names.map((name) => openToOthers(path.join(file, name))))
   return [...own, ...inside.flat()]
 }
 
-/** What someone else gets who tries to open a unix socket: an error code, or `connected`. */
+function unlessGone(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
+}
+
+/** What someone gets who tries to open a unix socket, by the system's own Perl, which everyone may run. */
 async function connectAs(user: SystemUser | undefined, socket: string): Promise<string> {
-  const program = `const socket = require('node:net').connect(process.argv[1])
-socket.on('connect', () => { console.log('connected'); process.exit() })
-socket.on('error', (error) => { console.log(error.code); process.exit() })`
-  const child = spawn(process.execPath, ['-e', program, socket], {
+  const program =
+    'print IO::Socket::UNIX->new(Peer => $ARGV[0]) ? "connected" : $!{EACCES} ? "EACCES" : "failed with $!"'
+  const child = spawn('perl', ['-MIO::Socket::UNIX', '-MErrno', '-e', program, socket], {
     ...user,
     cwd: '/',
-    env: {},
-    stdio: ['ignore', 'pipe', 'ignore'],
+    stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const [said] = await Promise.all([text(child.stdout!), once(child, 'exit')])
-  return said.trim()
+  const [said] = await Promise.all([text(child.stdout), once(child, 'exit')])
+  return said
 }
 
 describe.each(STARTS)('started by $who', ({ user }) => {
-  const started: Promise<OwnStack> = mkdtemp(path.join(os.tmpdir(), 'dropway-private-')).then((dataDir) =>
-    startStack({
-      env: { DATA_DIR: dataDir, NODE_COMPILE_CACHE: '' },
-      ...(user ? { user } : {}),
-    }),
-  )
-  afterAll(async () => {
-    await (await started).stop()
+  let stack: OwnStack
+  beforeAll(async () => {
+    const dataDir = await mkdtemp(path.join(os.tmpdir(), 'dropway-private-'))
+    stack = await startStack({ env: { DATA_DIR: dataDir, NODE_COMPILE_CACHE: '' }, ...(user ? { user } : {}) })
   })
+  afterAll(() => stack?.stop())
 
   test('after mails, uploads, certificates and a second start, no file is open to others', async () => {
-    const stack = await started
     const email = 'private@example.test'
     const browser = new FormBrowser(stack, '198.51.100.9')
     await browser.send('/signup', { email, password: 'correct horse battery' })
@@ -74,7 +73,6 @@ describe.each(STARTS)('started by $who', ({ user }) => {
   })
 
   test('its Postgres and Redis are reached by its own user alone', async () => {
-    const stack = await started
     const { databaseUrl, redisUrl } = JSON.parse(await readFile(path.join(stack.dataDir, 'services.json'), 'utf8')) as {
       databaseUrl: string
       redisUrl: string

@@ -3,7 +3,7 @@
  * `sharedStack()` is one for the whole run: use it with your own accounts and slugs, and don't disturb it.
  * `startStack()` is yours alone: kill what you like in it, and stop it.
  */
-import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { execFile, spawn, spawnSync, type ChildProcess, type SpawnOptions } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -288,7 +288,11 @@ async function startSupervisor(
   { npm, user }: Pick<StackOptions, 'npm' | 'user'>,
 ): Promise<ChildProcess> {
   const [program, args] = npm ? ['npm', ['start']] : [process.execPath, ['control/operations/supervisor/main.ts']]
-  const child = spawn(program, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'], ...user })
+  const isKeptOut = user !== undefined && !mayReadSources(user)
+  const options: SpawnOptions = { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] }
+  const child = isKeptOut
+    ? spawn('unshare', [...lettingIn(user), inOpenPlace(program), ...args], options)
+    : spawn(program, args, { ...options, ...user })
   let waiting: NodeJS.Timeout | undefined
   const ready = new Promise<void>((resolve, reject) => {
     const follow = (line: string) => {
@@ -312,6 +316,27 @@ async function startSupervisor(
     clearInterval(waiting)
   }
   return child
+}
+
+function mayReadSources(user: SystemUser): boolean {
+  return spawnSync('test', ['-r', path.join(ROOT, 'package.json')], user).status === 0
+}
+
+/** Every system has it, and everyone may go there. */
+const OPEN_PLACE = '/mnt'
+
+/**
+ * The checkout may lie in a home that is closed to others. Then the process sees it at an open place, and no other process
+ * does: the mount ends with the process.
+ */
+function lettingIn({ uid, gid }: SystemUser): string[] {
+  const become = `setpriv --reuid=${uid} --regid=${gid} --clear-groups`
+  const script = `mount --bind "$0" ${OPEN_PLACE} && cd ${OPEN_PLACE} && exec ${become} "$@"`
+  return ['--mount', '--propagation=private', 'sh', '-c', script, ROOT]
+}
+
+function inOpenPlace(file: string): string {
+  return path.join(OPEN_PLACE, path.relative(ROOT, file))
 }
 
 function readProcesses(dataDir: string): Record<string, number> {
