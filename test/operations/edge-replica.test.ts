@@ -106,7 +106,8 @@ test('neither FLUSHALL nor a snapshot without a host takes it away: control is t
   await fixture.publish('stays.localhost', { 'index.html': 'stays' })
   await fixture.publish('goes.localhost', { 'index.html': 'goes' })
   await fixture.redis.flushall()
-  await sleep(1500)
+  // It has noticed, and says so in the empty Redis.
+  await eventually(async () => (await fixture.edgeIds()).length > 0)
   expect([await statusOf('stays.localhost'), await statusOf('goes.localhost')]).toEqual([200, 200])
   // Publishing goes on while control has not republished everything yet.
   await fixture.publish('stays.localhost', { 'index.html': 'stays' })
@@ -134,7 +135,7 @@ test('a snapshot of an older history is neither taken nor acknowledged; one of a
   await fixture.setHistory(4)
   fixture.writeHistory(4)
   const old = await fixture.store({ 'index.html': 'of history 4' })
-  await sleep(1500)
+  await eventually(async () => fixture.edge.output().includes('Redis holds an older history'))
   await expect(fixture.setRoute({ ...route, manifest: old })).rejects.toThrow('acknowledge')
   expect((await fixture.h1(host, '/')).text).toBe('of history 5')
 
