@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await first.stop()
+  await first?.stop()
   await rm(directory, { recursive: true, force: true })
 })
 
@@ -69,6 +69,7 @@ test('a backup is taken while publishing goes on, and a second one adds what is 
 })
 
 test('another SECRET_KEY, and a directory without a backup, are refused in a sentence', async () => {
+  expect((await first.admin('backup', directory)).code).toBe(0)
   const other = await startStack({ env: { SECRET_KEY: randomBytes(32).toString('hex') } })
   try {
     const refused = await other.admin('restore', '--backup', directory)
