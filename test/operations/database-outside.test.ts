@@ -28,28 +28,24 @@ describe('behind PgBouncer, a connection for each transaction', () => {
   beforeAll(async () => {
     postgres = await startPooledPostgres()
     stack = await startStack({ env: { DATABASE_URL: postgres.url } })
-  }, 120_000)
+  })
   afterAll(async () => {
     await stack?.stop()
     await postgres?.stop()
   })
 
-  test(
-    'people sign up and publish at the same time, and every statement finds its session',
-    { timeout: 120_000 },
-    async () => {
-      const account = await stack.createAccount('business')
-      const publisher = async (mark: string): Promise<void> => {
-        let site: Published | undefined
-        for (const round of ['first', 'second', 'third']) {
-          site = await stack.publish(account, `<p>${round} of ${mark}</p>`, site)
-          expect((await stack.visit(site.slug)).text()).toContain(`<p>${round} of ${mark}</p>`)
-        }
+  test('people sign up and publish at the same time, and every statement finds its session', async () => {
+    const account = await stack.createAccount('business')
+    const publisher = async (mark: string): Promise<void> => {
+      let site: Published | undefined
+      for (const round of ['first', 'second', 'third']) {
+        site = await stack.publish(account, `<p>${round} of ${mark}</p>`, site)
+        expect((await stack.visit(site.slug)).text()).toContain(`<p>${round} of ${mark}</p>`)
       }
-      await Promise.all(['one', 'two', 'three'].map(publisher))
-      expect(stack.output.filter((line) => /error|prepared statement/i.test(line))).toEqual([])
-    },
-  )
+    }
+    await Promise.all(['one', 'two', 'three'].map(publisher))
+    expect(stack.output.filter((line) => /error|prepared statement/i.test(line))).toEqual([])
+  })
 
   test('the doctor finds it well and names the pooler', async () => {
     const findings = await diagnose(stack)
@@ -79,49 +75,45 @@ describe('a Postgres that only reads for a while', () => {
     postgres = await startOwnPostgres()
     stack = await startStack({ env: { DATABASE_URL: postgres.url } })
     account = await stack.createAccount('business')
-  }, 120_000)
+  })
   afterAll(async () => {
     await stack?.stop()
     await postgres?.stop()
   })
 
-  test(
-    'publishers hear 503 and when to ask again, visitors notice nothing, and it heals by itself',
-    { timeout: 120_000 },
-    async () => {
-      const site = await stack.publish(account, '<p>before</p>')
-      await postgres.set('default_transaction_read_only', 'on')
-      await until(async () => (await health(stack)).status === 'degraded', 'control to notice')
+  test('publishers hear 503 and when to ask again, visitors notice nothing, and it heals by itself', async () => {
+    const site = await stack.publish(account, '<p>before</p>')
+    await postgres.set('default_transaction_read_only', 'on')
+    await until(async () => (await health(stack)).status === 'degraded', 'control to notice')
 
-      const answers = await Promise.all([
-        stack.fetch('/api/v1/sites', { token: account.token, json: {} }),
-        stack.fetch(`/api/v1/sites/${site.id}`, { token: account.token, method: 'DELETE' }),
-      ])
-      for (const answer of answers) {
-        expect({ status: answer.status, error: answer.json<{ error: string }>().error }).toEqual({
-          status: 503,
-          error: 'unavailable',
-        })
-        expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
-      }
-      expect(await health(stack)).toEqual({ status: 'degraded', detail: 'Postgres only reads: nothing can be changed' })
-      expect((await stack.fetch('/readyz')).status).toBe(503)
-      expect((await stack.visit(site.slug)).text()).toContain('before')
-      const findings = problems(await diagnose(stack))
-      expect(findings.find(({ check }) => check === 'writing')?.detail).toContain('Postgres only reads')
-      expect(findings.find(({ check }) => check === 'control')?.detail).toContain('Postgres only reads')
+    const answers = await Promise.all([
+      stack.fetch('/api/v1/sites', { token: account.token, json: {} }),
+      stack.fetch(`/api/v1/sites/${site.id}`, { token: account.token, method: 'DELETE' }),
+    ])
+    for (const answer of answers) {
+      expect({ status: answer.status, error: answer.json<{ error: string }>().error }).toEqual({
+        status: 503,
+        error: 'unavailable',
+      })
+      expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
+    }
+    expect(await health(stack)).toEqual({ status: 'degraded', detail: 'Postgres only reads: nothing can be changed' })
+    expect((await stack.fetch('/readyz')).status).toBe(503)
+    expect((await stack.visit(site.slug)).text()).toContain('before')
+    const findings = problems(await diagnose(stack))
+    expect(findings.find(({ check }) => check === 'writing')?.detail).toContain('Postgres only reads')
+    expect(findings.find(({ check }) => check === 'control')?.detail).toContain('Postgres only reads')
 
-      const another = await run(['control/main.ts'], { ...stack.env, CONTROL_PORT: '0' })
-      expect(another).toMatchObject({ code: 1, stderr: expect.stringMatching(/^Postgres only reads: [^\n]*\n$/) })
+    const another = await run(['control/main.ts'], { ...stack.env, CONTROL_PORT: '0' })
+    expect(another).toMatchObject({ code: 1, stderr: expect.stringMatching(/^Postgres only reads: [^\n]*\n$/) })
 
-      await postgres.set('default_transaction_read_only', undefined)
-      await until(async () => (await health(stack)).status === 'ok', 'control to notice')
-      await stack.publish(account, '<p>after</p>', site)
-      expect((await stack.visit(site.slug)).text()).toContain('after')
-    },
-  )
+    await postgres.set('default_transaction_read_only', undefined)
+    await until(async () => (await health(stack)).status === 'ok', 'control to notice')
+    await stack.publish(account, '<p>after</p>', site)
+    expect((await stack.visit(site.slug)).text()).toContain('after')
+  })
 
-  test('the doctor comes to an end and names what differs from the running planes', { timeout: 120_000 }, async () => {
+  test('the doctor comes to an end and names what differs from the running planes', async () => {
     const silent = net.createServer().listen(0, '127.0.0.1')
     await once(silent, 'listening')
     const { port } = silent.address() as net.AddressInfo
@@ -144,7 +136,7 @@ describe('a Postgres that only reads for a while', () => {
     silent.close()
   })
 
-  test('the doctor names a wrong password of Redis, and none', { timeout: 120_000 }, async () => {
+  test('the doctor names a wrong password of Redis, and none', async () => {
     const redis = await startTestRedis()
     const [port] = await freePorts(1)
     const client = new Redis(redis.url)

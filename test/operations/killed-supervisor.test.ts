@@ -66,7 +66,6 @@ test('kill -9 of the supervisor: everything ends by itself; what heeds no signal
 
 test.each(['postgres.new', 'logs/edge.log'])(
   'kill -9 of the supervisor as soon as there is %s: nothing stays, and the next start gets ready',
-  { timeout: 180_000 },
   async (sign) => {
     const dataDir = await mkdtemp(path.join(os.tmpdir(), 'dropway-test-killed-'))
     const [https, http, control] = await freePorts(3)
