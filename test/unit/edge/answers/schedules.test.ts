@@ -47,12 +47,12 @@ test.each(PROTOCOLS)(
   async (protocol) => {
     expect(await firstProblem(protocol, seeds)).toBeUndefined()
   },
-  60_000 + seeds.length * MAX_MS_PER_SCHEDULE,
+  180_000 + seeds.length * MAX_MS_PER_SCHEDULE,
 )
 
 test('a visitor who leaves while control answers beside a drop does not keep the worker for ever', async () => {
   expect(await firstProblem('HTTP/2', [535206])).toBeUndefined()
-}, 60_000)
+})
 
 const UNREAD: PlannedAnswer = {
   source: 'relay',
@@ -66,7 +66,7 @@ const UNREAD: PlannedAnswer = {
 
 test('a visitor who opens no window is cut off over HTTP/2, though control answers', async () => {
   const { reader, ...schedule } = scheduleOf(1, 'HTTP/2')
-  const runner = await startScheduleRunner({ hangsAfterMs: 30_000 })
+  const runner = await startScheduleRunner()
   const problem = await runner.run({
     ...schedule,
     answers: Array.from({ length: 8 }, () => UNREAD),
@@ -74,7 +74,7 @@ test('a visitor who opens no window is cut off over HTTP/2, though control answe
   })
   expect(problem).toBeUndefined()
   await runner.stop()
-}, 60_000)
+})
 
 /** Ways out with one mistake each, to see that the visits find it. */
 const MISTAKES: Readonly<Record<string, (own: Lane) => Lane['pump']>> = {
@@ -103,20 +103,16 @@ function carry(source: Readable, to: Writable, write: (chunk: Buffer, then: () =
 }
 
 describe.each(Object.entries(MISTAKES))('%s', (_, mistakenPump) => {
-  test.each(PROTOCOLS)(
-    'is found over %s',
-    async (protocol) => {
-      const replace = (outgoing: Outgoing): Outgoing => ({
-        heldBytes: outgoing.heldBytes,
-        lane(socket) {
-          const lane = outgoing.lane(socket)
-          const own = { ...lane, pump: lane.pump.bind(lane) } as Lane
-          return Object.assign(lane, { pump: mistakenPump(own) })
-        },
-      })
-      const found = await firstProblem(protocol, seedsFrom(1, 100), { replace, hangsAfterMs: 3000 })
-      expect(found).toMatch(/^SCHEDULES=1 SEED=\d+/)
-    },
-    60_000,
-  )
+  test.each(PROTOCOLS)('is found over %s', async (protocol) => {
+    const replace = (outgoing: Outgoing): Outgoing => ({
+      heldBytes: outgoing.heldBytes,
+      lane(socket) {
+        const lane = outgoing.lane(socket)
+        const own = { ...lane, pump: lane.pump.bind(lane) } as Lane
+        return Object.assign(lane, { pump: mistakenPump(own) })
+      },
+    })
+    const found = await firstProblem(protocol, seedsFrom(1, 100), { replace, hangsAfterMs: 3000 })
+    expect(found).toMatch(/^SCHEDULES=1 SEED=\d+/)
+  })
 })
