@@ -2,6 +2,11 @@
  * What the tests have of the place where someone runs them: as little as possible. Processes that they start take it over.
  * A test that is about one of these sets it itself.
  */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+
 const LEFT_OUT = [
   /^(?:https?|all|no)_proxy$/i,
   /^(?:NO|FORCE)_COLOR$/,
@@ -21,4 +26,21 @@ export function leaveSurroundings(): void {
   process.env['LANG'] = 'C.UTF-8'
   process.env['TZ'] = 'UTC'
   process.umask(USUAL_UMASK)
+  process.env['TMPDIR'] = [os.tmpdir(), '/var/tmp', '/dev/shm'].find(runsPrograms) ?? os.tmpdir()
+}
+
+/** Tests write programs into temporary folders and run them, which a system may forbid where it keeps its own. */
+function runsPrograms(folder: string): boolean {
+  let own: string | undefined
+  try {
+    own = mkdtempSync(path.join(folder, 'dropway-test-probe-'))
+    const program = path.join(own, 'program')
+    writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 })
+    execFileSync(program)
+    return true
+  } catch {
+    return false
+  } finally {
+    if (own !== undefined) rmSync(own, { recursive: true, force: true })
+  }
 }
