@@ -43,7 +43,7 @@ test('the action deploys with its inputs, reads none of them as a command, and g
     INPUT_SPA: 'true',
     INPUT_VERSION: '0.1.0',
   }
-  execFileSync('bash', ['-c', step.run], { cwd: folder, env: { ...env, ...inputs } })
+  execFileSync('bash', ['--norc', '-c', step.run], { cwd: folder, env: { ...env, ...inputs } })
   const args = (await read('arguments')).trimEnd().split('\n')
   expect(args).toEqual([
     '--yes',
@@ -60,7 +60,7 @@ test('the action deploys with its inputs, reads none of them as a command, and g
   ])
   expect(await read('output')).toBe('url=https://my-site.example\n')
   const nowhere = { ...env, ...inputs, DROPWAY_URL: '' }
-  expect(() => execFileSync('bash', ['-c', step.run], { cwd: folder, env: nowhere, stdio: 'pipe' })).toThrow(
+  expect(() => execFileSync('bash', ['--norc', '-c', step.run], { cwd: folder, env: nowhere, stdio: 'pipe' })).toThrow(
     /input url/,
   )
 })
@@ -68,14 +68,14 @@ test('the action deploys with its inputs, reads none of them as a command, and g
 test('the GitLab job deploys and names the address as its environment', async () => {
   const { deploy } = await load('ci/gitlab.yml')
   const script = deploy.script.join('\n')
-  execFileSync('bash', ['-ec', script], {
+  execFileSync('bash', ['--norc', '-ec', script], {
     cwd: folder,
     env: { ...env, DROPWAY_URL: 'https://dropway.example', DROPWAY_SLUG: 'my-site', CI_COMMIT_TITLE: 'Fix' },
   })
   expect(await read('address.env')).toBe('DROPWAY_ADDRESS=https://my-site.example\n')
   expect((await read('arguments')).split('\n')).toContain('my-site')
   const nowhere = { ...env, DROPWAY_SLUG: 'my-site', CI_COMMIT_TITLE: 'Fix' }
-  expect(() => execFileSync('bash', ['-ec', script], { cwd: folder, env: nowhere, stdio: 'pipe' })).toThrow(
+  expect(() => execFileSync('bash', ['--norc', '-ec', script], { cwd: folder, env: nowhere, stdio: 'pipe' })).toThrow(
     /DROPWAY_URL/,
   )
 })
