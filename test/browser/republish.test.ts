@@ -53,4 +53,4 @@ test('every tab loads the chunks of its own version, whatever was published sinc
     expect(visitor.problems).toEqual([])
     await visitor.close()
   }
-}, 600_000)
+})

@@ -121,7 +121,7 @@ beforeAll(async () => {
     for (const one of told.values()) one.view = list.find(({ domain }) => domain === one.view.domain) ?? one.view
   }
   await forAll([...told.values()], follow)
-}, 400_000)
+})
 
 afterAll(async () => {
   stranger?.close()

@@ -227,7 +227,6 @@ describe.each(VIEWS)('at $width px, first $scheme, then $other', ({ width, schem
       expect(visitor.problems).toEqual([])
       await visitor.close()
     },
-    240_000,
   )
 })
 

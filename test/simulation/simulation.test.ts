@@ -15,7 +15,7 @@ test('a run is a function of its seed', async () => {
   }
 })
 
-test('every promise is kept, whatever happens', { timeout: 300_000 }, async () => {
+test('every promise is kept, whatever happens', async () => {
   const failed = await runSeeds(FROM, SEEDS)
   expect(failed, `again: npm run simulate -- --seed ${failed?.seed}`).toBeUndefined()
 })

@@ -5,7 +5,7 @@ import { cases, sites } from './cost.cases.ts'
 
 const counted = countWork(new URL('./cost.cases.ts', import.meta.url))
 
-test.each(Object.entries(cases))('%s', { timeout: 240_000 }, async (name, one) => {
+test.each(Object.entries(cases))('%s', async (name, one) => {
   expect(growthProblem(one, (await counted).get(name))).toBeUndefined()
 })
 
@@ -13,14 +13,10 @@ test.each(Object.entries(cases))('%s', { timeout: 240_000 }, async (name, one) =
 const MAX_TIMES_ONE_SEGMENT = 4
 
 describe('a path of thousands of segments costs no more than a long one', () => {
-  test.each(['read', ...Object.keys(sites).map((site) => `located in ${site}`)])(
-    '%s',
-    { timeout: 240_000 },
-    async (what) => {
-      const [many, one] = ['many segments', 'one segment'].map(async (path) =>
-        (await counted).get(`${path}: ${what}`)?.at(-1),
-      )
-      expect(await many).toBeLessThanOrEqual(MAX_TIMES_ONE_SEGMENT * ((await one) ?? 0))
-    },
-  )
+  test.each(['read', ...Object.keys(sites).map((site) => `located in ${site}`)])('%s', async (what) => {
+    const [many, one] = ['many segments', 'one segment'].map(async (path) =>
+      (await counted).get(`${path}: ${what}`)?.at(-1),
+    )
+    expect(await many).toBeLessThanOrEqual(MAX_TIMES_ONE_SEGMENT * ((await one) ?? 0))
+  })
 })

@@ -5,6 +5,6 @@ import { cases } from './cost.cases.ts'
 
 const counted = countWork(new URL('./cost.cases.ts', import.meta.url))
 
-test.each(Object.entries(cases))('%s', { timeout: 240_000 }, async (name, one) => {
+test.each(Object.entries(cases))('%s', async (name, one) => {
   expect(growthProblem(one, (await counted).get(name))).toBeUndefined()
 })

@@ -47,7 +47,7 @@ test.each(PROTOCOLS)(
   async (protocol) => {
     expect(await firstProblem(protocol, seeds)).toBeUndefined()
   },
-  180_000 + seeds.length * MAX_MS_PER_SCHEDULE,
+  600_000 + seeds.length * MAX_MS_PER_SCHEDULE,
 )
 
 test('a visitor who leaves while control answers beside a drop does not keep the worker for ever', async () => {
