@@ -4,7 +4,7 @@ import type { EnvReader } from './env.ts'
 import { isHostname } from '../http/hosts.ts'
 import type { Look } from '../pages/look.ts'
 import { isRefusedByBrowsers } from './refused-ports.ts'
-import { MAX_PATIENCE } from './patience.ts'
+import { readPatience } from './patience.ts'
 import { readLook } from './look.ts'
 import { isNetwork } from '../http/ip.ts'
 
@@ -47,8 +47,8 @@ export function readSharedSettings(env: EnvReader): SharedSettings {
       `BASE_URL has the port ${url.port}, which browsers open for no one; set EDGE_HTTPS_PORT, or BASE_URL, to another`,
       undefined,
     )
-  // Taken where the parts wait for one another (shared/settings/patience.ts).
-  env.integer('PATIENCE', 1, 1, MAX_PATIENCE)
+  // Taken where the parts wait for one another; here its problem is told.
+  readPatience(env)
   return {
     baseUrl,
     serviceHost: url.hostname,

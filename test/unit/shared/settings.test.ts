@@ -37,7 +37,7 @@ test.each([
   ['EDGE_WORKERS', '0'],
   ['PATIENCE', '0'],
   ['PATIENCE', '1.5'],
-  ['PATIENCE', '21'],
+  ['PATIENCE', '6'],
 ])('%s=%s is named in the message', (name, value) => {
   expect(problems({ [name]: value }).some((problem) => problem.includes(name))).toBe(true)
 })
