@@ -6,7 +6,7 @@ import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { inSnapshot, openBackupPlace, snapshotEnd, type BackupPlace } from '../../control/plans/backups/place.ts'
-import { prunePlace } from '../../control/plans/backups/retention.ts'
+import { pruneContent, prunePlace, removeAbandoned } from '../../control/plans/backups/retention.ts'
 import { snapshotName } from '../../control/plans/backups/rules.ts'
 import { DAY_MS } from '../../shared/running/clock.ts'
 import { collect } from '../support/publishing.ts'
@@ -83,4 +83,34 @@ test('content of an old snapshot stays while another backup that is being taken 
   await list(place, byHand, [newest, takenNow])
   expect(await prunePlace(place, KEEP_MS, nowMs)).toEqual({ snapshots: 1, blobs: 1 })
   expect(await left()).toEqual([newest, takenNow].toSorted())
+})
+
+test('content that a killed backup copied stays until another one is good', async () => {
+  const place = openBackupPlace(path.join(folder, 'copied-by-a-killed-one'), folder)
+  const [copied] = await place.blobs.putAll([Buffer.from('copied by a killed one')])
+  const killed = await begin(place, 3 * DAY_MS)
+  await list(place, killed, [copied!.hash])
+  expect(await removeAbandoned(place, nowMs)).toBe(1)
+  expect(await place.unfinished()).toEqual([])
+  expect(await place.blobs.has(copied!.hash)).toBe(true)
+  await take(place, 1000, [copied!.hash])
+  expect(await prunePlace(place, KEEP_MS, nowMs)).toEqual({ snapshots: 0, blobs: 0 })
+  await place.remove((await place.snapshots())[0]!)
+  await take(place, 500, [])
+  expect(await prunePlace(place, KEEP_MS, nowMs)).toEqual({ snapshots: 0, blobs: 1 })
+})
+
+test('a backup that begins while content is looked through loses none that it finds there', async () => {
+  const place = openBackupPlace(path.join(folder, 'begun-meanwhile'), folder)
+  const [found] = await place.blobs.putAll([Buffer.from('needed by nobody until now')])
+  await take(place, DAY_MS, [])
+  const blobs: BackupPlace['blobs'] = {
+    ...place.blobs,
+    async *list() {
+      yield* place.blobs.list()
+      await begin(place, 0)
+    },
+  }
+  expect(await pruneContent({ ...place, blobs }, nowMs)).toBe(0)
+  expect(await place.blobs.has(found!.hash)).toBe(true)
 })

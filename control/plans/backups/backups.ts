@@ -19,7 +19,7 @@ import { runDrill, type DrillResult } from './drill.ts'
 import { openBackupPlace, type BackupPlace } from './place.ts'
 import * as queries from './queries.ts'
 import { restoreBackup } from './restore.ts'
-import { pruneAbandoned, prunePlace, type Pruned } from './retention.ts'
+import { pruneContent, prunePlace, removeAbandoned, type Pruned } from './retention.ts'
 import { isBackupDue, SIGN_OF_LIFE_MS } from './rules.ts'
 
 const MAX_ERROR_CHARS = 500
@@ -100,14 +100,23 @@ export function createBackups(deps: BackupsDependencies): Backups {
 
   async function take(text: string | undefined, stopping?: AbortSignal): Promise<TakenBackup> {
     const place = placeOf(text)
-    // Before, not after a good one: where each backup is killed, or finds the disk full, they would pile up.
-    await pruneAbandoned(place, clock.now()).catch((error: unknown) =>
+    // Before, not after a good one: where each backup is killed, or finds the disk full, their tables would pile up.
+    await removeAbandoned(place, clock.now()).catch((error: unknown) =>
       log.warn({ err: error, place: place.description }, 'what killed backups left could not be removed'),
     )
     await place.sweep(clock.now() - DRAFT_LIFETIME_MS)
     const { name, facts } = await takeBackup(context(stopping), place)
     const rows = facts.tables.reduce((sum, table) => sum + table.rows, 0)
     return { snapshot: name, place: place.description, taken_at: facts.takenAt, rows, blobs: facts.blobs }
+  }
+
+  /** Also takes away content that no backup needs: nothing else does at a place of backups by hand. */
+  async function takeByHand(text: string | undefined): Promise<TakenBackup> {
+    const taken = await take(text)
+    await pruneContent(placeOf(text), clock.now()).catch((error: unknown) =>
+      log.warn({ err: error, place: taken.place }, 'content that no backup needs could not be removed'),
+    )
+    return taken
   }
 
   /** One control at a time; undefined when it is not time, or another one is at it. */
@@ -142,7 +151,7 @@ export function createBackups(deps: BackupsDependencies): Backups {
   const prune = (): Promise<Pruned> => prunePlace(placeOf(undefined), config.backupKeepMs, clock.now())
 
   return {
-    take: (place) => take(place),
+    take: takeByHand,
     prune,
     async runDue(stopping) {
       if (config.backupTo === undefined) return undefined

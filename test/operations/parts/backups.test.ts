@@ -1,5 +1,5 @@
 /** Backups by themselves to a bucket, drills, damaged content and a store that moves: on the real services. */
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -125,6 +125,27 @@ test('a drill restores the newest into a scratch place, ends with counts, and le
   await expect(services.backups.drill({ place: path.join(folder, 'empty') })).rejects.toThrow(
     /There is no complete backup/,
   )
+})
+
+test('a good one by hand takes away content that no backup needs, and finds what a killed one had copied', async () => {
+  const { services } = composed
+  const byHand = path.join(folder, 'tidied-by-hand')
+  const { blobs } = openBackupPlace(byHand, folder)
+  await composed.publishPage(await composed.newActor('business'), 'copied')
+  await services.backups.take(byHand)
+  const copied = await collect(blobs.list())
+  expect(copied).not.toEqual([])
+  const [unneeded] = await blobs.putAll([Buffer.from('of a version that is gone')])
+  const longAgo = new Date(clock.ms - 10 * DAY_MS)
+  for (const { hash } of await collect(blobs.list()))
+    await utimes(path.join(byHand, 'blobs', hash.slice(0, 2), hash), longAgo, longAgo)
+  await rm(path.join(byHand, 'snapshots'), { recursive: true })
+  await mkdir(path.join(byHand, 'snapshots', snapshotName(clock.ms - 3 * DAY_MS), 'tables'), { recursive: true })
+
+  await services.backups.take(byHand)
+  const left = new Map((await collect(blobs.list())).map(({ hash, modifiedAt }) => [hash, modifiedAt]))
+  expect(left.has(unneeded!.hash)).toBe(false)
+  expect(copied.map(({ hash }) => left.get(hash))).toEqual(copied.map(() => longAgo.getTime()))
 })
 
 test('scrub names what is damaged or missing with its drops, and mends it from a backup', async () => {
