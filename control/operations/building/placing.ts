@@ -36,14 +36,20 @@ export function beginBuild(root: string, isSealed = false): string {
 
 /** Lets a build that is whole run from now on, and takes away what no process loads any more. */
 export function placeBuild(root: string, placed: PlacedBuild, nowMs = Date.now()): void {
-  const former = placedBuild(root)?.build
-  const superseded = former === undefined ? undefined : buildFolder(root, former)
-  // Marked before it is superseded: whoever tidies up never finds it unnamed and old.
-  if (superseded !== undefined && existsSync(superseded)) utimesSync(superseded, nowMs / 1000, nowMs / 1000)
+  // Marked before it is superseded: who tidies up, and finds it unnamed, finds it young.
+  for (const superseded of supersededBy(root)) utimesSync(superseded, nowMs / 1000, nowMs / 1000)
   const draft = path.join(buildFolder(root, placed.build), 'list.draft')
   writeFileSync(draft, JSON.stringify(placed))
   renameSync(draft, listFile(root))
   tidyUp(root, nowMs)
+}
+
+/** What the next build supersedes. A list that names no build is one of an earlier checkout, whose files lay beside it. */
+function supersededBy(root: string): string[] {
+  const named = placedBuild(root)?.build
+  if (named !== undefined) return [buildFolder(root, named)].filter((folder) => existsSync(folder))
+  const folder = path.join(root, BUILT_FOLDER)
+  return existsSync(listFile(root)) ? readdirSync(folder).map((name) => path.join(folder, name)) : []
 }
 
 /** Takes away a build that failed. */

@@ -1,10 +1,10 @@
 /** Builds of one checkout: which one runs, and how long those before it stay for the processes that were started from them. */
-import { existsSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { beforeEach, expect, test } from 'vitest'
 import { beginBuild, createSourceNotes, dropBuild, placeBuild } from '../../../control/operations/building/placing.ts'
-import { buildFolder, currentBuild } from '../../../shared/running/built.ts'
+import { buildFolder, currentBuild, listFile } from '../../../shared/running/built.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -75,13 +75,19 @@ test('what a killed build left goes a day later; one that failed leaves nothing'
 })
 
 test('files that an earlier checkout built stay as long, for its processes', () => {
-  const file = path.join(root, 'built', 'control-plane.js')
+  const built = path.join(root, 'built')
+  const scripts = path.join(built, 'scripts')
+  const files = [path.join(built, 'control-plane.js'), path.join(scripts, 'page.js')]
+  mkdirSync(scripts, { recursive: true })
+  for (const file of [...files, listFile(root)]) writeFileSync(file, '{}')
+  const longAgo = NOW_MS / 1000 - 30 * 86_400
+  for (const file of [...files, scripts, listFile(root)]) utimesSync(file, longAgo, longAgo)
   place(begin())
-  writeFileSync(file, '')
-  place(begin())
-  expect(existsSync(file)).toBe(true)
-  place(begin(), NOW_MS + 2 * DAY_MS)
-  expect(existsSync(file)).toBe(false)
+  expect(files.map((file) => existsSync(file))).toEqual([true, true])
+  place(begin(), NOW_MS + 23 * HOUR_MS)
+  expect(files.map((file) => existsSync(file))).toEqual([true, true])
+  place(begin(), NOW_MS + 25 * HOUR_MS)
+  expect(files.map((file) => existsSync(file))).toEqual([false, false])
 })
 
 test.each([
