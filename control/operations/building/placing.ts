@@ -79,9 +79,9 @@ function tidyUp(root: string, nowMs: number): void {
   const folder = path.join(root, BUILT_FOLDER)
   for (const name of readdirSync(folder)) {
     const place = path.join(folder, name)
+    if (place === listFile(root) || name === placedBuild(root)?.build) continue
+    // After the list was read: one that was superseded before has its mark by now.
     const stats = statSync(place, { throwIfNoEntry: false })
-    const isNamed = place === listFile(root) || name === placedBuild(root)?.build
-    if (!isNamed && stats !== undefined && nowMs - stats.mtimeMs > STAYS_MS)
-      rmSync(place, { recursive: true, force: true })
+    if (stats !== undefined && nowMs - stats.mtimeMs > STAYS_MS) rmSync(place, { recursive: true, force: true })
   }
 }
