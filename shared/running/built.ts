@@ -5,7 +5,7 @@
  * of. Where one of these is another now, the sources run: what is edited is what runs. The image, in which no source ever
  * changes, has a list without sources.
  */
-import { readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -52,7 +52,7 @@ export function buildFolder(root: string, build: string): string {
 /** The build that was made of the sources that are there now; undefined when there is none. */
 export function currentBuild(root = ROOT): string | undefined {
   const placed = placedBuild(root)
-  if (placed === undefined) return undefined
+  if (placed === undefined || !existsSync(buildFolder(root, placed.build))) return undefined
   const isCurrent = Object.entries(placed.sources).every(([file, mark]) => sourceMark(path.join(root, file)) === mark)
   return isCurrent ? placed.build : undefined
 }

@@ -29,6 +29,8 @@ const STAYS_MS = DAY_MS
 export function beginBuild(root: string, isSealed = false): string {
   const build = isSealed ? SEALED_BUILD : randomBytes(6).toString('hex')
   const folder = buildFolder(root, build)
+  // The list does not name it before it is whole again: the sources run meanwhile, and where this one fails or is killed.
+  if (placedBuild(root)?.build === build) rmSync(listFile(root))
   if (isSealed) rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
   return build

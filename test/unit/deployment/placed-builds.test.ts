@@ -107,3 +107,14 @@ test('the build of the image has the same name each time', () => {
   expect([first, second]).toEqual(['sealed', 'sealed'])
   expect(isThere('sealed')).toBe(true)
 })
+
+test('the sources run while the build of the image is made anew, and where that fails', () => {
+  place(begin(0, true))
+  expect(currentBuild(root)).toBe('sealed')
+  const again = begin(0, true)
+  expect(currentBuild(root)).toBeUndefined()
+  dropBuild(root, again)
+  expect(currentBuild(root)).toBeUndefined()
+  place(begin(0, true))
+  expect(currentBuild(root)).toBe('sealed')
+})

@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { builtName, currentBuild, listFile, sourceMark } from '../../../shared/running/built.ts'
+import { buildFolder, builtName, currentBuild, listFile, sourceMark } from '../../../shared/running/built.ts'
 
 let root: string
 const source = (): string => path.join(root, 'a.ts')
@@ -14,7 +14,10 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(root, { recursive: true, force: true }))
 
-const buildFrom = (sources: object): void => writeFileSync(listFile(root), JSON.stringify({ build: 'b1', sources }))
+function buildFrom(sources: object): void {
+  mkdirSync(buildFolder(root, 'b1'))
+  writeFileSync(listFile(root), JSON.stringify({ build: 'b1', sources }))
+}
 
 test('the built form runs while its sources are as they were', () => {
   buildFrom({ 'a.ts': sourceMark(source()) })
@@ -27,6 +30,7 @@ test.each([
   ['one of them is gone', () => rmSync(source())],
   ['there is no list: nothing was built', () => rmSync(listFile(root))],
   ['the list is one of an earlier checkout', () => writeFileSync(listFile(root), '{}')],
+  ['the build that the list names is gone', () => rmdirSync(buildFolder(root, 'b1'))],
   ['the list is half a list', () => writeFileSync(listFile(root), '{"build":"b1","sou')],
 ])('the sources run when %s', (_what, happens) => {
   buildFrom({ 'a.ts': sourceMark(source()) })
