@@ -44,7 +44,10 @@ export interface KeepTerms {
   readonly withheld?: Withheld
 }
 
-/** One version remembers as many files that it withheld. One that withheld more keeps nothing when it is promoted. */
+/**
+ * One version remembers so many paths that it withheld, and so many contents, of which a document has two: its own, and
+ * that of the page that was made of it. One that withheld more of either keeps nothing when it is promoted.
+ */
 export const MAX_WITHHELD_REMEMBERED = 1000
 
 /**

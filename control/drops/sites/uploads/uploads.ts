@@ -452,8 +452,8 @@ async function requireUpload(
 }
 
 /**
- * Hashes that no kept version of the organisation names yet, with sizes. The live one names nearly all that it does. What
- * no visitor can ask for is in no version: it is not sent, and so not stored either.
+ * Hashes that no kept version of the drops that the credential reaches names yet, with sizes. The live one names nearly
+ * all that they do. What no visitor can ask for is in no version: it is not sent, and so not stored either.
  */
 async function unpublishedOf(
   sql: Pool,
