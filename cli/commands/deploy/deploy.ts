@@ -123,7 +123,6 @@ async function watchSource(context: Context, args: Arguments): Promise<void> {
     if (isFirst) context.terminal.note(`Review it as it changes: ${reviewAddress(context, args, outcome)}`)
     isFirst = false
   }
-  await publish()
   const folder = source.kind === 'folder' ? source.path : path.dirname(source.path)
   await watchFolder(context, folder, publish, stop.signal)
 }

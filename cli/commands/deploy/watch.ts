@@ -1,5 +1,6 @@
 /** `dropway deploy --watch`: publishes to a named preview whenever a file changes, until it is stopped. */
-import { watch } from 'node:fs/promises'
+import { once } from 'node:events'
+import { watch } from 'node:fs'
 import path from 'node:path'
 import type { Context } from '../../terminal/command.ts'
 
@@ -15,7 +16,10 @@ function isIgnored(file: string): boolean {
     .some((name) => name === 'node_modules' || name === '.git' || name.startsWith('.dropway.json'))
 }
 
-/** Publishes once, and again after each change. A publish that fails is told, and the next change tries again. */
+/**
+ * Publishes once, and again after each change since that began. The first publish that fails ends the command; a later one
+ * is told, and the next change tries again.
+ */
 export async function watchFolder(
   { terminal }: Pick<Context, 'terminal'>,
   folder: string,
@@ -25,21 +29,25 @@ export async function watchFolder(
   let timer: NodeJS.Timeout | undefined
   let running = Promise.resolve()
   const again = (): void => {
+    if (signal.aborted) return
     running = running.then(publish).catch((error: unknown) => {
       terminal.note(error instanceof Error ? error.message : String(error))
     })
   }
-  terminal.note(`Watching ${path.basename(folder)}. Stop with Ctrl-C.`)
-  try {
-    for await (const { filename } of watch(folder, { recursive: true, signal })) {
-      if (filename === null || isIgnored(filename)) continue
-      clearTimeout(timer)
-      timer = setTimeout(again, QUIET_MS)
-    }
-  } catch (error) {
-    if (!signal.aborted) throw error
-  } finally {
+  const watcher = watch(folder, { recursive: true, signal }, (_event, file) => {
+    if (file === null || isIgnored(file)) return
     clearTimeout(timer)
-    await running
+    timer = setTimeout(() => void first.then(again, () => {}), QUIET_MS)
+  })
+  const closed = once(watcher, 'close')
+  // What is saved while files are read and sent may be missing in what is published.
+  const first = publish()
+  const told = first.then(() => terminal.note(`Watching ${path.basename(folder)}. Stop with Ctrl-C.`))
+  try {
+    await Promise.all([told, closed])
+  } finally {
+    watcher.close()
+    clearTimeout(timer)
+    await Promise.allSettled([first, running])
   }
 }
