@@ -41,7 +41,7 @@ export interface RepresentationDependencies {
   readonly snippets: {
     for(route: ServedSite, markup: Markup, acceptLanguage: string | undefined): Snippets | undefined
     framed(markup: Markup): Snippets
-    live(markup: Markup): Snippets
+    live(markup: Markup, version: number): Snippets
   }
   readonly machines: Pick<Machines, 'markdown'>
 }
@@ -147,7 +147,8 @@ export function createRepresentations({
 
   function snippetsFor(drop: Drop, markup: Markup, exchange: Exchange): Snippets | undefined {
     if (drop.isFramed && isFrame(drop, exchange)) return snippets.framed(markup)
-    if (drop.previewName !== undefined && (drop.isMember || drop.viewer !== undefined)) return snippets.live(markup)
+    if (drop.previewName !== undefined && (drop.isMember || drop.viewer !== undefined))
+      return snippets.live(markup, drop.versionNumber)
     return snippets.for(drop.route, markup, exchange.header('accept-language'))
   }
 

@@ -27,8 +27,8 @@ export interface SnippetSource {
   for(route: ServedSite, markup: Markup, acceptLanguage: string | undefined): Snippets | undefined
   /** In the frame of the review page: its helper, and nothing that counts or asks visitors. */
   framed(markup: Markup): Snippets
-  /** A named preview that a member or a viewer has open: it reloads when a newer version is served. */
-  live(markup: Markup): Snippets
+  /** A page of that version of a named preview that a member or a viewer has open: it reloads when another is served. */
+  live(markup: Markup, version: number): Snippets
 }
 
 interface Settings {
@@ -85,19 +85,21 @@ export function createSnippets({
   }
 
   const ofFrame = { html: reviewSnippets('html', baseUrl), xhtml: reviewSnippets('xhtml', baseUrl) }
-  const ofPreview = { html: liveSnippets('html'), xhtml: liveSnippets('xhtml') }
+  function keep(key: string, make: () => Snippets): Snippets {
+    let snippets = made.get(key)
+    if (!snippets) made.set(key, (snippets = make()))
+    return snippets
+  }
+
   return {
     framed: (markup) => ofFrame[markup],
-    live: (markup) => ofPreview[markup],
+    live: (markup, version) => keep(`${markup} live ${version}`, () => liveSnippets(markup, version)),
     for(route, markup, acceptLanguage) {
       if (!route.badge && route.analytics === null && route.card === undefined) return undefined
       const settings = settingsOf(route)
       if (isEmpty(settings)) return undefined
       const language = settings.hasBanner ? languageOf(acceptLanguage) : 'en'
-      const key = `${markup} ${language} ${settings.key}`
-      let snippets = made.get(key)
-      if (!snippets) made.set(key, (snippets = makeSnippets(settings, markup, language, house)))
-      return snippets
+      return keep(`${markup} ${language} ${settings.key}`, () => makeSnippets(settings, markup, language, house))
     },
   }
 }
@@ -190,8 +192,8 @@ function reviewSnippets(markup: Markup, baseUrl: string): Snippets {
   return { ...scriptSnippets(script, markup, {}), frameAncestor: baseUrl }
 }
 
-function liveSnippets(markup: Markup): Snippets {
-  const script = `((w,d)=>{"use strict";${inlineScripts('live-preview')}\nfollowPreview()})(window,document)`
+function liveSnippets(markup: Markup, version: number): Snippets {
+  const script = `((w,d)=>{"use strict";${inlineScripts('live-preview')}\nfollowPreview(${version})})(window,document)`
   return scriptSnippets(script, markup, { connectSrc: ["'self'"] })
 }
 

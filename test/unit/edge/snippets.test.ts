@@ -231,7 +231,7 @@ describe('what was made is kept', () => {
 describe('for reviewers and previews', () => {
   const kinds = [
     ['in the frame of the review page', (markup: 'html' | 'xhtml') => source.framed(markup), 'startReview'],
-    ['in a named preview', (markup: 'html' | 'xhtml') => source.live(markup), 'followPreview'],
+    ['in a named preview', (markup: 'html' | 'xhtml') => source.live(markup, 7), 'followPreview'],
   ] as const
   test.each(kinds)('%s there is one script, and nothing that counts or asks', (_, snippetsFor, call) => {
     const [html, xhtml] = [snippetsFor('html'), snippetsFor('xhtml')]
@@ -251,12 +251,18 @@ describe('for reviewers and previews', () => {
     expect(html.key).not.toBe(xhtml.key)
   })
 
+  test('a page of a preview knows its version, so that the same file is another answer in each', () => {
+    const [seventh, eighth] = [source.live('html', 7), source.live('html', 8)]
+    expect(source.live('html', 7)).toBe(seventh)
+    expect(seventh.key).not.toBe(eighth.key)
+  })
+
   test('the frame is the service’s alone, and a preview asks its own host whether there is something newer', () => {
     expect(source.framed('html').frameAncestor).toBe(BASE_URL)
     expect(source.framed('html').head.toString()).toContain(`startReview("${BASE_URL}")`)
     expect(source.framed('html').csp.connectSrc).toEqual([])
-    expect(source.live('html').frameAncestor).toBeUndefined()
-    expect(source.live('html').csp.connectSrc).toEqual(["'self'"])
+    expect(source.live('html', 7).frameAncestor).toBeUndefined()
+    expect(source.live('html', 7).csp.connectSrc).toEqual(["'self'"])
   })
 })
 
