@@ -5,6 +5,7 @@ import type { Sql } from '../../control/ground/database/sql.ts'
 import { allChanges, changeRoutes, NO_CHANGES } from '../../control/ground/routing/changes.ts'
 import { createRouting } from '../../control/ground/routing/routing.ts'
 import { createPublicationStore, lockPublication } from '../../control/ground/routing/queries.ts'
+import { createRoutePublisher, createWatchedFacts } from '../../control/ground/routing/route-publisher.ts'
 import { setRoute } from '../../control/ground/routing/outbox.ts'
 import { keys } from '../../shared/redis/keys.ts'
 import { encodeEdgeState } from '../../shared/contracts/live-edges.ts'
@@ -88,17 +89,38 @@ test('what is announced again never follows the news of what replaced it', async
   const { sql } = database
   const host = 'again.sites.test'
   await changeRoutes(sql, (tx) => setRoute(tx, { kind: 'alias', host, to: 'there.sites.test' }))
-  let announcing: Promise<unknown> = Promise.resolve()
+  const announceAgain = () => createPublicationStore(sql).locked((publication) => publication.announceAgain([host]))
   await changeRoutes(sql, async (tx) => {
     await setRoute(tx, { kind: 'none', host })
-    announcing = createPublicationStore(sql).locked((publication) => publication.announceAgain([host]))
-    let isAnnounced = false
-    void announcing.then(() => (isAnnounced = true))
-    await expect.poll(async () => isAnnounced || (await isWaitingForLock())).toBe(true)
+    // All other news would wait for what is not committed.
+    expect(await announceAgain()).toEqual([])
   })
-  await announcing
+  expect(await announceAgain()).toEqual([host])
   const news = await sql<{ value: string }[]>`select value from outbox where name = ${host} order by id desc limit 2`
   expect(news.map(({ value }) => decodeRouteRecord(value).kind)).toEqual(['none', 'none'])
+})
+
+test('the report of a host that is being changed stays until the change is committed', async () => {
+  const { sql } = database
+  const host = 'reported.sites.test'
+  const publisher = createRoutePublisher({
+    store: createPublicationStore(sql),
+    redis,
+    watched: createWatchedFacts(undefined),
+    log: silentLog,
+    newToken: () => 'snapshot',
+    republishers: [],
+  })
+  await changeRoutes(sql, (tx) => setRoute(tx, { kind: 'alias', host, to: 'there.sites.test' }))
+  await publisher.republish({ all: [], lasting: [] }, false)
+  await redis.sadd(keys.unknown, host)
+  await changeRoutes(sql, async (tx) => {
+    await setRoute(tx, { kind: 'none', host })
+    await publisher.decideUnknown()
+    expect(await redis.smembers(keys.unknown)).toEqual([host])
+  })
+  await publisher.decideUnknown()
+  expect(await redis.smembers(keys.unknown)).toEqual([])
 })
 
 test('a host that comes to be while it is taken for unknown is not removed', async () => {

@@ -234,12 +234,14 @@ export class SimulatedPostgres {
         return hosts.filter((host) => !read().routes.has(host))
       },
       announceAgain: async (hosts) => {
+        const announced = hosts.filter((host) => read().routes.has(host))
         deferred.push((state) => {
           for (const host of hosts) {
             const row = state.routes.get(host)
             if (row) enqueue(state, host, JSON.stringify(row.record), row.revision)
           }
         })
+        return announced
       },
       removeUnknown: async (hosts) => {
         await query()

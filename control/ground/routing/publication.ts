@@ -38,8 +38,8 @@ export interface Publication {
   revisionOf(host: string): Promise<number | undefined>
   /** Which of these have no route. */
   withoutRoute(hosts: readonly string[]): Promise<string[]>
-  /** Puts the routes of these into the outbox once more. */
-  announceAgain(hosts: readonly string[]): Promise<void>
+  /** Puts the routes of these into the outbox once more, but for those that are being changed. Returns which. */
+  announceAgain(hosts: readonly string[]): Promise<string[]>
   /** From here on these are known to be nothing, but for those that have come to be meanwhile. Returns which. */
   removeUnknown(hosts: readonly string[]): Promise<string[]>
 }

@@ -99,11 +99,14 @@ function publicationOf(
     },
 
     async announceAgain(hosts) {
-      // Locked, so that a change that is not committed yet is waited for: what it replaces must not follow its news.
-      await sql`
+      // Locked: what a change that is not committed yet replaces must not follow its news. Nor is such a change waited
+      // for, since all other news would wait with it: it brings news of its own, or the host has its turn later.
+      const announced = await sql<{ name: string }[]>`
         insert into outbox (kind, name, value, revision)
         select 'route', host, record::text, revision from routes where host = any(${hosts as string[]})
-        order by host for share`
+        order by host for share skip locked
+        returning name`
+      return announced.map(({ name }) => name)
     },
 
     async removeUnknown(hosts) {

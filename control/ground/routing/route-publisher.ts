@@ -396,19 +396,14 @@ async function decideUnknown(
     const unknown = await publication.withoutRoute(reported)
     const unknownHosts = new Set(unknown)
     // Known all the same: the edge has missed it, or reported it before it came to be.
-    await publication.announceAgain(reported.filter((host) => !unknownHosts.has(host)))
+    const announced = await publication.announceAgain(reported.filter((host) => !unknownHosts.has(host)))
     const allowance = limit ?? unknownAllowance(history, await publication.countRoutes())
     const removable = unknown.length <= allowance ? unknown : []
     const removed = removable.length > 0 ? await publication.removeUnknown(removable) : []
-    return { history, unknown, removable, removed }
+    return { history, unknown, announced, removable, removed }
   })
   if (!done) return NOTHING_UNKNOWN
-  const kept = new Set(done.unknown.length === done.removable.length ? [] : done.unknown)
-  await forgetReports(
-    deps,
-    done.history,
-    reported.filter((host) => !kept.has(host)),
-  )
+  await forgetReports(deps, done.history, [...done.announced, ...done.removable])
   return {
     unknown: done.unknown.length,
     removed: done.removed.length,
