@@ -97,8 +97,14 @@ export class DirectConnection {
   #drainOfNode(): void {
     const last = this.lastAnswer
     if (last !== undefined && !last.headersSent) last.shouldKeepAlive = false
-    // A request of which a part has come is under way too.
-    if (last === undefined && this.#socket.bytesRead === this.#answeredBytes) this.#socket.destroy()
+    // Something has come since the last answer: perhaps a part of a request, of which the rest is on its way.
+    if (this.#socket.bytesRead !== this.#answeredBytes) setTimeout(() => this.#endOfNode(), FAREWELL_MS).unref()
+    else this.#endOfNode()
+  }
+
+  /** Unless an answer is owed, or a refusal is under way. */
+  #endOfNode(): void {
+    if (this.#answers.size === 0 && !this.#socket.writableEnded) this.#socket.destroy()
   }
 
   #endIfIdle(): void {
@@ -165,7 +171,8 @@ export class DirectConnection {
       this.#answers.delete(response)
       if (this.#answers.size > 0) return
       this.#answeredBytes = this.#socket.bytesRead
-      if (this.#context.isDraining()) this.#socket.destroySoon()
+      // What has been ended for writing is being refused, and ends by itself (close-in-stages.ts).
+      if (this.#context.isDraining() && !this.#socket.writableEnded) this.#socket.destroySoon()
     })
   }
 

@@ -21,7 +21,7 @@ const MAX_HEADER_LINES = 128
 
 export interface Http1Side {
   take(socket: TLSSocket, connection: Connection): void
-  /** Idle connections end now, busy ones after their answer. */
+  /** Idle connections end now, or within a second where a first request may be on its way; busy ones after their answer. */
   drain(): void
   destroy(): void
   connections(): number

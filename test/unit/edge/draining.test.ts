@@ -160,6 +160,45 @@ test.each([
   await drained.end
 })
 
+test.each([
+  ['an empty line', '\r\n'],
+  ['a part of a request that stays one', 'GET / HTTP/1.1\r\nHo'],
+])('%s behind the last answer does not keep a connection', async (_, rest) => {
+  const { socket, exchange } = await ask(SERVICE)
+  exchange.send(200, ['content-length', '4'], Buffer.from('done'))
+  await once(socket, 'data')
+  await new Promise((written) => socket.write(rest, written))
+  // Until it has come.
+  for (let turns = 0; turns < 10; turns++) await turn()
+  const closed = once(socket.resume(), 'close')
+  await (
+    await startDraining()
+  ).end
+  await closed
+})
+
+test('a refusal behind the last answer is not cut off: what its visitor still sends is thrown away', async () => {
+  const asked = new Promise<Exchange>((resolve) => (onExchange = resolve))
+  const socket = await connect()
+  socket.allowHalfOpen = true
+  socket.write(`${request(SERVICE)}NO REQUEST\r\n\r\n`)
+  const exchange = await asked
+  const body = new PassThrough()
+  exchange.stream(200, ['content-length', '4'], body, 4)
+  body.write('la')
+  await once(socket, 'readable')
+  const drained = await startDraining()
+  body.end('st')
+  let answers = ''
+  socket.on('data', (bytes: Buffer) => (answers += bytes.toString()))
+  await once(socket, 'end')
+  expect(answers).toMatch(/^HTTP\/1.1 200[^]*lastHTTP\/1.1 400/)
+  const failure = await new Promise((sent) => socket.write(Buffer.alloc(LARGE_BYTES), sent))
+  expect(failure ?? undefined).toBe(undefined)
+  socket.end()
+  await drained.end
+})
+
 test('a connection that asks for nothing is not waited for', async () => {
   const fresh = await connect()
   const closed = once(fresh.resume(), 'close')
