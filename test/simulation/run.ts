@@ -1,6 +1,7 @@
 /** One run: a fleet, a scenario, a checker. */
 import { encodeStreamMessage } from '../../shared/redis/stream.ts'
 import { keys } from '../../shared/redis/keys.ts'
+import { SEARCH_PAUSE_MS } from '../../edge/store/follow/search.ts'
 import { VIEWERS_ONLY } from '../../shared/contracts/admission.ts'
 import type { SiteRoute } from '../../shared/contracts/route-record.ts'
 import { Checker, VIEWERS_GENERATION, type Violation } from './checker.ts'
@@ -283,6 +284,8 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
   for (const edge of edges) if (edge.readingMs !== undefined) edge.readingMs = 0
   for (const each of [...edges, ...controls]) each.start()
   if (needsOperator) void beginHistory(controls[0]!)
+  // An edge that had too much to list rests for so long between two searches.
+  if (scenario.maxRefusals !== undefined) await world.run(world.now + SEARCH_PAUSE_MS)
   const deadline = world.now + MAX_HEALING_MS
   for (;;) {
     const wrong = checker.unlevel(edges, postgres, unreadableHosts(postgres))

@@ -49,7 +49,13 @@ import type { Timers } from '../../../shared/running/timers.ts'
 import { createExaminations, type Examinations } from './examinations.ts'
 import { isAbout, readLog, readSnapshot, type Read } from './read-entries.ts'
 import { BLOCK_MS } from './redis.ts'
-import { beginSnapshotSearch, type SnapshotSearch } from './search.ts'
+import {
+  beginSnapshotSearch,
+  SEARCH_PAUSE_MS,
+  SEARCH_TURN_ENTRIES,
+  SEARCH_TURN_MS,
+  type SnapshotSearch,
+} from './search.ts'
 import { refusalKey, type Change, type Entry, type Refusal, type Replica } from '../replica/replica.ts'
 import type { ProblemOf } from './usable.ts'
 
@@ -141,6 +147,8 @@ class LogFollower {
   #untried: string[] = []
   /** For what was refused and forgotten, while there is such a thing. */
   #search: SnapshotSearch | undefined
+  /** When the next search may begin. */
+  #searchesFrom = 0
   /** The epoch that we do not take part in, while there is one. */
   #asideFrom: string | undefined
   /** What all workers serve. The replica is ahead of it while they are being told. */
@@ -369,8 +377,11 @@ class LogFollower {
   /** Looks at some more pages of the snapshot, and takes what can be used of it. */
   async #searchOn(position: string): Promise<void> {
     const replica = this.#replica
+    if (this.#timers.now() < this.#searchesFrom) return
     const search = (this.#search ??= beginSnapshotSearch(this.#commands, replica.forgotten()))
-    for (let looked = 0; looked < TRY_AGAIN_AT_ONCE;) {
+    const end = this.#timers.now() + SEARCH_TURN_MS
+    const isOver = (): boolean => this.#isStopped || this.#mustReconcile || this.#timers.now() >= end
+    for (let looked = 0; looked < SEARCH_TURN_ENTRIES && !isOver();) {
       const next = await search.pages.next()
       if (next.done) return this.#endSearch(search)
       const found = readSnapshot(next.value.kind, next.value.page)
@@ -378,16 +389,17 @@ class LogFollower {
       if (isNewerThan(replica.history(), found)) return void (this.#search = undefined)
       const news = found.entries.filter((entry) => isNews(replica, entry))
       const read = await examine(this.#examinations, { entries: news, refused: found.refused })
-      // Control asks for routes alone.
-      search.found.push(...read.refused.filter(({ kind }) => kind === 'route'))
+      search.note(read.refused)
       if (read.entries.length > 0) await this.#publish({ entries: read.entries, refused: [] }, position)
-      looked += news.length + found.refused.length
+      looked += next.value.page.length
     }
   }
 
-  async #endSearch({ found, forgotten }: SnapshotSearch): Promise<void> {
+  async #endSearch(search: SnapshotSearch): Promise<void> {
     this.#search = undefined
-    await this.#replica.remember(found, forgotten)
+    const found = search.found()
+    if (found) await this.#replica.remember(found, search.forgotten)
+    if (this.#replica.forgotten() > 0) this.#searchesFrom = this.#timers.now() + SEARCH_PAUSE_MS
     this.#nowServes(this.position)
     await this.#acknowledge()
   }
