@@ -33,6 +33,29 @@ test('it does not serve what it had before while it reads what it missed, howeve
   expect(NAMES.filter((name) => edge.visit(name, 0) === undefined)).toEqual([])
 })
 
+test('a blob store that does not answer holds up no start for more than seconds', async () => {
+  const { world, edge, command, publishAll } = loneEdge()
+  publishAll(first)
+  edge.readingMs = 0
+  edge.start()
+  const tell = (name: string): void => {
+    const value = recordOf(name, first)
+    command('xadd', keys.log, '*', ...encodeStreamMessage({ kind: 'route', name, value }))
+  }
+  await world.run(1000)
+  tell('before')
+  await world.run(world.now + 1000)
+  void edge.stop()
+  await world.run(world.now + 100)
+  // Many looks' worth of news.
+  for (const name of NAMES) tell(name)
+  edge.readingMs = 600_000
+  edge.start()
+  await world.run(world.now + 5000)
+  expect(edge.listening).toBe(true)
+  expect(NAMES.filter((name) => edge.visit(name, 0) === undefined)).toEqual([])
+})
+
 test('nor a part of a snapshot that was replaced while it was read', async () => {
   const { world, edge, publishAll } = loneEdge()
   const historyAt = (host: string): number => historyOfRevision(edge.replicaRoute(host)?.revision ?? 0)

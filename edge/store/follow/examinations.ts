@@ -9,13 +9,13 @@ import { refusalKey, type Entry } from '../replica/replica.ts'
 import type { ProblemOf } from './usable.ts'
 
 /** One blob store that does not answer must not hold up all other news. */
-const LOOK_MS = 1000
+export const LOOK_MS = 1000
 /** What has not been read by then is read anew at a later look. */
 const MAX_READING_MS = 300_000
 
 export interface Examinations {
-  /** In the same order: why an entry cannot be used, `STILL_READING`, or undefined when it can. */
-  problemsOf(entries: readonly Entry[]): Promise<(string | undefined)[]>
+  /** In the same order: why an entry cannot be used, `STILL_READING`, or undefined when it can. Takes `lookMs` at most. */
+  problemsOf(entries: readonly Entry[], lookMs?: number): Promise<(string | undefined)[]>
   /** The names (`refusalKey`) of what was still being read and is done: another look at them is worth it. */
   done(): string[]
 }
@@ -55,8 +55,8 @@ export function createExaminations(problemOf: ProblemOf, timers: Timers): Examin
   }
 
   return {
-    async problemsOf(entries) {
-      const end = timers.sleep(LOOK_MS).then(() => 'end' as const)
+    async problemsOf(entries, lookMs = LOOK_MS) {
+      const end = timers.sleep(lookMs).then(() => 'end' as const)
       const problems = await Promise.all(entries.map((entry) => look(entry, end)))
       forgetOld()
       return problems

@@ -46,7 +46,7 @@ import { lifeOf } from '../../../shared/redis/life.ts'
 import { sideBySide } from '../../../shared/values/side-by-side.ts'
 import { compareStreamIds, nextStreamId, START_OF_LOG } from '../../../shared/redis/stream.ts'
 import type { Timers } from '../../../shared/running/timers.ts'
-import { createExaminations, type Examinations } from './examinations.ts'
+import { createExaminations, LOOK_MS, type Examinations } from './examinations.ts'
 import { isAbout, readLog, readSnapshot, type Read } from './read-entries.ts'
 import { BLOCK_MS } from './redis.ts'
 import {
@@ -71,6 +71,9 @@ const NO_SNAPSHOT_MS = 200
 const FIRST_SNAPSHOT_MS = 3000
 /** How long it reads what there is. A million hosts take half a minute, and a supervisor gives a start a whole one. */
 const FIRST_SYNC_MS = 45_000
+/** Looks of an edge that catches up which took as long as they may: those after them are short. */
+const MAX_LONG_LOOKS = 3
+const SHORT_LOOK_MS = 50
 const TRY_AGAIN_MS = 5000
 const TRY_AGAIN_AT_ONCE = 100
 /** Refusals of one batch that are logged by name; the others are counted. */
@@ -142,6 +145,8 @@ class LogFollower {
   /** No longer is an attempt that failed followed by another before this edge serves what it has. */
   #isOverdue = false
   #hasComplained = false
+  /** Since this edge was level. */
+  #longLooks = 0
   #triedAgainAt = 0
   /** Refused names whose turn to be tried again is still to come. */
   #untried: string[] = []
@@ -295,10 +300,10 @@ class LogFollower {
       const found = readSnapshot(kind, page)
       if (isNewerThan(history, found)) throw new Error('a newer history is being written over the snapshot')
       // All of a snapshot are too many to be asked for; those that were refused are not forgotten by it.
-      const read = await examine(this.#examinations, found, {
-        isAsked: (entry) => wasRefused.has(refusalKey(entry)) || (hasForgotten && isNews(replica, entry)),
-        takesUnread: true,
-      })
+      const read = await this.#examineMissed(
+        found,
+        (entry) => wasRefused.has(refusalKey(entry)) || (hasForgotten && isNews(replica, entry)),
+      )
       // A record that is older than ours is not taken, and so not acknowledged: its database lacks what it had published.
       const { outdated } = await replica.apply(read.entries, {})
       refused.push(...read.refused, ...outdated)
@@ -342,8 +347,18 @@ class LogFollower {
       // Its snapshot comes first: a record alone does not tell which history it is of.
       if (isNewerThan(replica.history() ?? (hasSnapshot(replica) ? undefined : BEFORE_ALL), read)) return
       position = last[0]
-      await this.#publish(await examine(this.#examinations, read, { takesUnread: !this.isLevel }), position)
+      const examined = this.isLevel ? await examine(this.#examinations, read) : await this.#examineMissed(read)
+      await this.#publish(examined, position)
     }
+  }
+
+  /** What an edge catches up with is taken in the end, so a blob store that does not answer is not waited for often. */
+  async #examineMissed(read: Read, isAsked?: (entry: Entry) => boolean): Promise<Read> {
+    const since = this.#timers.now()
+    const lookMs = this.#longLooks < MAX_LONG_LOOKS ? LOOK_MS : SHORT_LOOK_MS
+    const examined = await examine(this.#examinations, read, { isAsked, takesUnread: true, lookMs })
+    if (this.#timers.now() - since >= LOOK_MS) this.#longLooks += 1
+    return examined
   }
 
   async #publish({ entries, refused }: Read, position: string): Promise<void> {
@@ -419,6 +434,7 @@ class LogFollower {
 
   #becomeLevel(): void {
     this.isLevel = true
+    this.#longLooks = 0
     this.#hasComplained = false
     this.firstSync.resolve()
   }
@@ -475,6 +491,12 @@ async function forgetGone(connection: RedisConnection): Promise<void> {
       .exec()
 }
 
+interface LookOptions {
+  readonly isAsked?: ((entry: Entry) => boolean) | undefined
+  readonly takesUnread?: boolean
+  readonly lookMs?: number
+}
+
 /**
  * Leaves what can be served of what can be read; of several entries of one name the last one that can. `takesUnread`:
  * what takes long to read is taken all the same, as a snapshot takes nearly all of its entries without a look. An edge
@@ -483,11 +505,11 @@ async function forgetGone(connection: RedisConnection): Promise<void> {
 async function examine(
   examinations: Examinations | undefined,
   read: Read,
-  { isAsked = () => true, takesUnread = false }: { isAsked?(entry: Entry): boolean; takesUnread?: boolean } = {},
+  { isAsked = () => true, takesUnread = false, lookMs }: LookOptions = {},
 ): Promise<Read> {
   if (!examinations) return read
   const asked = read.entries.filter(isAsked)
-  const found = new Map(sideBySide(asked, await examinations.problemsOf(asked)))
+  const found = new Map(sideBySide(asked, await examinations.problemsOf(asked, lookMs)))
   const problems = read.entries
     .map((entry) => found.get(entry))
     .map((problem) => (takesUnread && problem === STILL_READING ? undefined : problem))
