@@ -114,28 +114,11 @@ export async function runPrimary(
     timers: systemTimers,
     ttlMs: patiently(EDGE_TTL_MS),
   })
-  // Registered and level first, where Redis is there: then no publish is acknowledged that this edge does not serve.
-  await follower.firstSync
-  const ports = await workers.listen()
+  let metrics: Awaited<ReturnType<typeof startMetrics>> | undefined
   let stopping: Promise<void> | undefined
-  if (orphans.length > 0) dismiss(orphans, config.drainMs, log)
-  const metrics =
-    config.metricsPort === undefined
-      ? undefined
-      : await startMetrics(
-          { port: config.metricsPort, host: config.metricsHost },
-          { workers, follower, ledger, replica, certificates, delay, isLeaving: () => stopping !== undefined },
-        )
-  log.info({ ...ports, metricsPort: metrics?.port, workers: config.workers }, 'ready')
-  surviveStrayErrors(log)
-  startWatchdog({ name: 'edge' })
-  hangOnSignal(config.testHooks === 'hang')
-  answerPings()
-  giveBackWhenIdle()
-  process.send?.({ ready: true, ...ports, metricsPort: metrics?.port })
-
-  /** In named phases: balancers first, then visitors, then what is left to be told, then the files. */
+  const isLeaving = (): boolean => stopping !== undefined
   const orphaned = Promise.withResolvers<void>()
+  /** In named phases: balancers first, then visitors, then what is left to be told, then the files. */
   const stop = (): Promise<void> =>
     (stopping ??= (async () => {
       if (metrics) await Promise.race([sleep(config.drainNoticeMs), orphaned.promise])
@@ -149,12 +132,36 @@ export async function runPrimary(
       log.info('stopped')
       process.exit(0)
     })())
+  // From here on control waits for this edge: it takes itself off the list also where it is told to stop before it serves.
   process.on('SIGTERM', () => void stop())
   process.on('SIGINT', () => void stop())
   process.on('disconnect', () => {
     setTimeout(orphaned.resolve, ORPHAN_DRAIN_MS)
     void stop()
   })
+
+  // Registered and level first, where Redis is there: then no publish is acknowledged that this edge does not serve.
+  await follower.firstSync
+  if (isLeaving()) return stopping
+  const ports = await workers.listen().catch(async (error: unknown) => {
+    // Those that are told to stop do not listen any more.
+    await stopping
+    throw error
+  })
+  if (orphans.length > 0) dismiss(orphans, config.drainMs, log)
+  if (config.metricsPort !== undefined)
+    metrics = await startMetrics(
+      { port: config.metricsPort, host: config.metricsHost },
+      { workers, follower, ledger, replica, certificates, delay, isLeaving },
+    )
+  if (isLeaving()) return stopping
+  log.info({ ...ports, metricsPort: metrics?.port, workers: config.workers }, 'ready')
+  surviveStrayErrors(log)
+  startWatchdog({ name: 'edge' })
+  hangOnSignal(config.testHooks === 'hang')
+  answerPings()
+  giveBackWhenIdle()
+  process.send?.({ ready: true, ...ports, metricsPort: metrics?.port })
 }
 
 /** The workers of a primary that died: others listen now, so they end when those they serve have. */

@@ -1,4 +1,5 @@
 /** Running an edge: proxying to control, the plain port, views, metrics, limits, crashes and draining. */
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import http2 from 'node:http2'
@@ -6,7 +7,7 @@ import net, { type AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import tls from 'node:tls'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import {
   rawH1,
   requestH1,
@@ -487,6 +488,21 @@ test('SIGTERM: balancers are told while newcomers are served', async () => {
   expect((await requestH1(edge.httpsPort, fixture.ca(), 'localhost', '/new', {})).text).toBe('served')
   for (const pid of processTree(edge.pid)) process.kill(pid, 'SIGKILL')
   await stopped
+})
+
+test('SIGTERM before an edge serves: it takes itself off the list of live edges, and its exit code is 0', async () => {
+  // It waits for a snapshot.
+  const empty = await startEdgeFixture({ epoch: false, startEdge: false })
+  onTestFinished(() => empty.stop())
+  const forked = Promise.withResolvers<ChildProcess>()
+  const started = Promise.allSettled([empty.startEdge({}, forked.resolve)])
+  const edge = await forked.promise
+  const ended = once(edge, 'exit')
+  await expect.poll(() => empty.edgeIds()).toHaveLength(1)
+  edge.kill('SIGTERM')
+  expect(await ended).toEqual([0, null])
+  expect(await empty.edgeIds()).toEqual([])
+  await started
 })
 
 test('SIGTERM: then GOAWAY, the request in flight is finished, exit code 0', async () => {

@@ -112,7 +112,7 @@ export interface EdgeFixture {
   hashPassword(password: string): Promise<string>
   h1(host: string, target: string, options?: RequestOptions): Promise<Answer>
   h2(host: string, target: string, options?: RequestOptions): Promise<Answer>
-  startEdge(env?: Record<string, string>): Promise<EdgeProcess>
+  startEdge(env?: Record<string, string>, onForked?: (child: ChildProcess) => void): Promise<EdgeProcess>
   stop(): Promise<void>
 }
 
@@ -135,14 +135,20 @@ export async function startEdgeFixture(options: FixtureOptions = {}): Promise<Ed
   let revision = 1
   if (options.epoch !== false) await redis.set(keys.epoch, 'first')
 
-  async function startEdge(env: Record<string, string> = {}): Promise<EdgeProcess> {
-    const edge = await spawnEdge({
-      DATA_DIR: dataDir,
-      REDIS_URL: redisServer.url,
-      EDGE_WORKERS: '2',
-      ...options.env,
-      ...env,
-    })
+  async function startEdge(
+    env: Record<string, string> = {},
+    onForked?: (child: ChildProcess) => void,
+  ): Promise<EdgeProcess> {
+    const edge = await spawnEdge(
+      {
+        DATA_DIR: dataDir,
+        REDIS_URL: redisServer.url,
+        EDGE_WORKERS: '2',
+        ...options.env,
+        ...env,
+      },
+      onForked,
+    )
     edges.add(edge)
     edge.process.once('exit', () => edges.delete(edge))
     return edge
@@ -274,7 +280,10 @@ export async function startEdgeFixture(options: FixtureOptions = {}): Promise<Ed
   }
 }
 
-async function spawnEdge(env: Record<string, string>): Promise<EdgeProcess> {
+async function spawnEdge(
+  env: Record<string, string>,
+  onForked: (child: ChildProcess) => void = () => {},
+): Promise<EdgeProcess> {
   const child = fork(EDGE, [], {
     execPath: NODE,
     execArgv: [],
@@ -293,6 +302,7 @@ async function spawnEdge(env: Record<string, string>): Promise<EdgeProcess> {
       ...env,
     },
   })
+  onForked(child)
   let output = ''
   for (const stream of [child.stdout!, child.stderr!])
     stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
