@@ -1,6 +1,6 @@
 /** A disk that is nearly full takes a part of what it is given: the rest is given again, until it is taken or refused. */
 import { createHash, randomBytes } from 'node:crypto'
-import type * as FileSystem from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'
@@ -8,23 +8,22 @@ import { composeServices, type ComposedServices } from '../support/composed-serv
 /** What one write takes at most. */
 const TAKEN_BYTES = 50_000
 
-vi.mock('node:fs/promises', async (original) => {
-  const real = await original<typeof FileSystem>()
-  const open: typeof real.open = async (...args) => {
-    const handle = await real.open(...args)
-    const write = handle.write.bind(handle) as (...given: unknown[]) => Promise<{ bytesWritten: number }>
-    const short = (buffer: Buffer, offset = 0, length = buffer.length - offset, position?: number) =>
-      write(buffer, offset, Math.min(length, TAKEN_BYTES), position)
-    return Object.assign(handle, { write: short })
-  }
-  return { ...real, open, default: { ...real, open } }
-})
-
 let control: ComposedServices
 beforeAll(async () => {
   control = await composeServices()
+  const handle = await open('/dev/null')
+  const files = Object.getPrototypeOf(handle) as Pick<typeof handle, 'write'>
+  await handle.close()
+  const write = files.write as (...given: unknown[]) => Promise<{ bytesWritten: number }>
+  function short(this: unknown, buffer: Buffer, offset = 0, length = buffer.length - offset, position?: number) {
+    return write.call(this, buffer, offset, Math.min(length, TAKEN_BYTES), position)
+  }
+  vi.spyOn(files, 'write').mockImplementation(short as typeof files.write)
 })
-afterAll(() => control.close())
+afterAll(async () => {
+  vi.restoreAllMocks()
+  await control.close()
+})
 
 test('a large file that is sent in two pieces is published as it was sent', async () => {
   const { uploads, versions, publishing } = control.services

@@ -261,6 +261,13 @@ test('no room holds more than twelve things', () => {
   expect(full.filter((each) => !each.startsWith('control/ground/database/migrations:'))).toEqual([])
 })
 
+test('no test replaces a module, which would stay replaced for the files that come after it in its process', () => {
+  const replacing = globSync('test/**/*.ts', { cwd: ROOT }).filter((file) =>
+    /\bvi\.(?:mock|doMock)\(/.test(readFileSync(path.join(ROOT, file), 'utf8')),
+  )
+  expect(replacing).toEqual([])
+})
+
 test('every service declares what it promises', () => {
   const inferred = sources.flatMap(({ file, text }) =>
     [...text.matchAll(/^export type (\w+) = (?:Awaited<)?ReturnType<typeof create\w+>/gm)].map(

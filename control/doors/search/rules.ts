@@ -8,10 +8,8 @@ import { MAX_QUESTION_WORDS } from '../../drops/publishing/analysis/words.ts'
  * says so: those are asked for as they are written in the middle of a sentence, at its beginning and in capitals.
  */
 export function partsOf(text: string): string[][] {
-  return text
-    .toLowerCase()
-    .split(/\s+/)
-    .filter((part) => part !== '')
+  const parts = text.toLowerCase().match(/\S+/g) ?? []
+  return parts
     .slice(0, MAX_QUESTION_WORDS)
     .map((part) => [...new Set([part, largeAt(part, /^\P{ASCII}/u), largeAt(part, /\P{ASCII}/gu)])])
 }

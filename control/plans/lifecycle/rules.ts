@@ -1,5 +1,5 @@
 /** When owners hear of a clock, as a table. No I/O, no clock. */
-import { leadsOf } from '../../ground/terms/warnings.ts'
+import { leadOf, leadsOf } from '../../ground/terms/warnings.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 
 export type NoticeSettings = Pick<
@@ -28,7 +28,7 @@ const GATHER_SHARE = 1 / 7
 /** Every mail about a clock, in the order in which it is due. */
 export function noticesOf(settings: NoticeSettings): Notice[] {
   const { recoveryWindowMs } = settings
-  const [removalLeadMs = 0] = leadsOf([settings.removalWarningMs], recoveryWindowMs)
+  const removalLeadMs = leadOf(settings.removalWarningMs, recoveryWindowMs)
   const leads = leadsOf(settings.expiryWarningsMs, settings.freeIdleLifetimeMs)
   return [
     ...leads.map((lead, index) => ({

@@ -1,6 +1,7 @@
 /** A listener that stops: what was asked for is answered whole, and no connection outlives its last answer. */
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
+import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { PassThrough } from 'node:stream'
@@ -16,14 +17,8 @@ import type { Exchange } from '../../../edge/context.ts'
 import type { CertificateBundle } from '../../../shared/certificates/bundle.ts'
 import { systemClock } from '../../../shared/running/clock.ts'
 
-/** No test takes as long: what ends by force, or because nothing comes, would end too late. */
+/** No test takes as long: what ends by force would end too late. */
 const NEVER_MS = 3_600_000
-vi.mock('../../../edge/accept/timeouts.ts', async (original) => ({
-  ...(await original<object>()),
-  IDLE_MS: 3_600_000,
-  KEEP_ALIVE_MS: 3_600_000,
-  HEADERS_MS: 3_600_000,
-}))
 const DROP = 'drop.localhost'
 const SERVICE = 'localhost'
 /** More than the buffers of both ends hold. */
@@ -37,10 +32,15 @@ let port: number
 let onExchange: (exchange: Exchange) => void
 
 beforeAll(() => {
+  // Nor does a connection end because nothing comes.
+  vi.spyOn(net.Socket.prototype, 'setTimeout').mockReturnThis()
   folder = mkdtempSync(path.join(os.tmpdir(), 'dropway-draining-'))
   certificate = openLocalCa(folder, systemClock).serviceCertificate([SERVICE, DROP])
 })
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+afterAll(() => {
+  vi.restoreAllMocks()
+  rmSync(folder, { recursive: true, force: true })
+})
 
 beforeEach(async () => {
   limits = createNetworkLimits({ connections: 100, handshakesPerSecond: 100, requestsPerSecond: 100 })
@@ -130,10 +130,11 @@ describe.each([
     exchange.send(200, ['content-length', '0'], undefined)
     await once(idle, 'data')
     const fresh = await connect()
+    onExchange = (asked) => asked.send(200, ['content-length', '5'], Buffer.from('first'))
+    // On its way when the listener begins to stop.
+    fresh.write(request(host))
     const drained = await startDraining()
     await once(idle.resume(), 'close')
-    onExchange = (asked) => asked.send(200, ['content-length', '5'], Buffer.from('first'))
-    fresh.write(request(host))
     expect(await text(fresh)).toMatch(/connection: close[^]*first$/i)
     await drained.end
   })

@@ -276,7 +276,7 @@ describe('files of former versions', () => {
     { rules = '', spa = false, dest }: { rules?: string; spa?: boolean; dest?: string } = {},
   ) {
     const [file] = manifestOf(['x.js'], {}).files.map(([, each]) => each)
-    const headers = [[['cache-control', 'max-age=7'] as [string, string]]]
+    const headers = [7, 8].map((seconds) => [['cache-control', `max-age=${seconds}`] as [string, string]])
     const kept = {
       files: [
         ...KEPT.map((path) => [path, { file: file!, since: 1, version: 1, headers: 0 }] as const),

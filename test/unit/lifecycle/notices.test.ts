@@ -52,7 +52,7 @@ test.each([
 })
 
 test('a warning that is late names the end itself', () => {
-  expect(actsAt(notices[0]!, drop(), END - DAY_MS)).toEqual(new Date(END))
+  for (const late of [DAY_MS, 0]) expect(actsAt(notices[0]!, drop(), END - late)).toEqual(new Date(END))
 })
 
 test.each([

@@ -5,6 +5,7 @@ import {
   mayReach,
   parseName,
   permissionToManage,
+  requireProvedToPromote,
   requireWholeAccount,
 } from '../../../control/people/organisations/rules.ts'
 import { plans, type PlanName } from '../../../control/ground/terms/plans.ts'
@@ -68,6 +69,14 @@ test('admins manage members; only the owner manages admins and owners', () => {
   expect(managed('member')).toEqual([])
   expect(managed('admin')).toEqual(['member'])
   expect(managed('owner')).toEqual(['member', 'admin', 'owner'])
+})
+
+test('a session that has to prove itself makes members, and no admin', () => {
+  const promoting = (role: 'admin' | 'member', needsProof: boolean) => () =>
+    requireProvedToPromote({ via: { kind: 'session', sessionId: 'ss_1', needsProof } }, role)
+  expect(promoting('member', true)).not.toThrow()
+  expect(promoting('admin', false)).not.toThrow()
+  expect(promoting('admin', true)).toThrow(/Prove that it is you/)
 })
 
 test('three free organisations are all that someone may own; paid ones do not count', () => {
