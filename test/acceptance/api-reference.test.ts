@@ -115,7 +115,7 @@ test('every call that the reference shows works as it stands, and its answer is 
   for (const sample of samples.filter(({ operationId }) => !OF_DEVICES.has(operationId)))
     complaints.push(...(await complaintsAbout(sample)))
   expect(complaints).toEqual([])
-}, 240_000)
+})
 
 test('a generator from npm makes a client of the document, and that client publishes', async () => {
   await mkdir(GENERATED, { recursive: true })

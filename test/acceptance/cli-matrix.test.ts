@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => cli.remove())
 
-test('every command, at a terminal', () => useEveryCommand(cli, stack, 'login', 'terminal'), 240_000)
+test('every command, at a terminal', () => useEveryCommand(cli, stack, 'login', 'terminal'))
 
 test('every command of the help is among them, or has a test of its own', async () => {
   const elsewhere = ['dev']

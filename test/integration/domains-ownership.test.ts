@@ -282,4 +282,4 @@ test(`in ${HISTORIES} random histories of two accounts and their zone, a name ne
   )
   // The histories are about something: names did move.
   expect(moves).toBeGreaterThan(HISTORIES / 5)
-}, 300_000)
+})

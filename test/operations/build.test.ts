@@ -17,7 +17,7 @@ function copyCheckout(): string {
   return checkout
 }
 
-test('two builds at once are both whole, and the programs start from one of them', { timeout: 300_000 }, async () => {
+test('two builds at once are both whole, and the programs start from one of them', async () => {
   const checkout = copyCheckout()
   const build = () => run([path.join(checkout, 'control/operations/building/build.ts')], env)
   for (const { code, stderr } of await Promise.all([build(), build()])) expect(code, stderr).toBe(0)

@@ -4,24 +4,24 @@ import path from 'node:path'
 import { until } from './processes.ts'
 import type { Stack } from './stack.ts'
 
-/** The newest link of a kind (`/verify`, `/reset`, …) that was mailed to an address. */
-export async function mailedLink(stack: Stack, email: string, kind: string): Promise<string> {
+/** The newest link of a kind (`/verify`, `/reset`, …) that was mailed to an address, by a mail that says this. */
+export async function mailedLink(stack: Stack, email: string, kind: string, saying = ''): Promise<string> {
   const folder = path.join(stack.dataDir, 'mail')
   let link: string | undefined
   await until(() => {
-    link = newestLink(folder, email, kind)
+    link = newestLink(folder, kind, [email, saying])
     return link !== undefined
   }, `a mail with a ${kind} link for ${email}`)
   return link!
 }
 
-function newestLink(folder: string, email: string, kind: string): string | undefined {
+function newestLink(folder: string, kind: string, words: readonly string[]): string | undefined {
   for (const file of readMails(folder)) {
     const mail = readFileSync(path.join(folder, file), 'utf8')
       .replace(/=\r?\n/g, '')
       .replaceAll('=3D', '=')
     const link = new RegExp(`https://[^\\s"<]+${kind}\\?token=[\\w-]+`).exec(mail)?.[0]
-    if (mail.includes(email) && link !== undefined) return link
+    if (words.every((word) => mail.includes(word)) && link !== undefined) return link
   }
   return undefined
 }

@@ -295,7 +295,7 @@ describe('a run', () => {
     expect(output).toMatch(/\nFailures\n {2}answered 404 +[\d,]+\n\n/)
     expect(readFileSync(report, 'utf8')).toContain('<svg ')
     expect(code).toBe(1)
-  }, 60_000)
+  })
 
   test('over HTTP/2 takes a self-signed certificate only when told, and ends with 0 when all was well', async () => {
     const told = [
@@ -315,7 +315,7 @@ describe('a run', () => {
     expect(output).toMatch(/^HTTP\/2, 2 connections of 3 streams/)
     expect(output).toMatch(/failures +0\n/)
     expect(code).toBe(0)
-  }, 60_000)
+  })
 
   const present = Object.values(os.networkInterfaces()).flatMap((each = []) => each.map(({ address }) => address))
   test.each(['127.0.0.1', '::1'].filter((address) => present.includes(address)))(
@@ -339,5 +339,5 @@ describe('a run', () => {
     expect({ code, output }).toEqual({ code: 2, output: '' })
     expect(errors).toMatch(/^This sends as many requests as 10 connections can for 10 s to 192\.0\.2\.1, .*--yes.*\n$/)
     expect(existsSync(report)).toBe(false)
-  }, 60_000)
+  })
 })

@@ -127,9 +127,9 @@ test.each<[string, (video: http2.ClientHttp2Stream, session: http2.ClientHttp2Se
   const video = ask(session, '/video')
   await once(video, 'response')
   stopReading(socket)
-  await vi.waitUntil(() => waitingBytes() > 0, { interval: 1, timeout: 60_000 })
+  await vi.waitUntil(() => waitingBytes() > 0, { interval: 1, timeout: 120_000 })
   goOn(video, session)
-  await vi.waitUntil(async () => (await connections()) === 0, { timeout: 60_000 })
+  await vi.waitUntil(async () => (await connections()) === 0, { timeout: 120_000 })
   session.destroy()
 })
 
