@@ -25,20 +25,9 @@
  */
 import { MAX_HOST_CHARS } from '../../../shared/contracts/limits.ts'
 import { CHALLENGE_LIFETIME_MS } from '../../../shared/certificates/challenges.ts'
-import {
-  decodeHistory,
-  encodeHistory,
-  historyOfRevision,
-  relationOf,
-  type History,
-} from '../../../shared/contracts/history.ts'
+import { decodeHistory, historyOfRevision, relationOf, type History } from '../../../shared/contracts/history.ts'
 import { EDGE_HEARTBEAT_MS, EDGE_TTL_MS, keys } from '../../../shared/redis/keys.ts'
-import {
-  encodeEdgeState,
-  READS_KEPT_FILES,
-  READS_THREADS,
-  STILL_READING,
-} from '../../../shared/contracts/live-edges.ts'
+import { STILL_READING } from '../../../shared/contracts/live-edges.ts'
 import type { Log } from '../../../shared/running/log.ts'
 import { pairs } from '../../../shared/redis/pairs.ts'
 import type { RedisConnection } from '../../../shared/redis/commands.ts'
@@ -46,6 +35,7 @@ import { lifeOf } from '../../../shared/redis/life.ts'
 import { sideBySide } from '../../../shared/values/side-by-side.ts'
 import { compareStreamIds, nextStreamId, START_OF_LOG } from '../../../shared/redis/stream.ts'
 import type { Timers } from '../../../shared/running/timers.ts'
+import { deregister, forgetGone, register, servedBy, type Served } from './registration.ts'
 import { createExaminations, LOOK_MS, type Examinations } from './examinations.ts'
 import { isAbout, readLog, readSnapshot, type Read } from './read-entries.ts'
 import { BLOCK_MS } from './redis.ts'
@@ -447,50 +437,6 @@ class LogFollower {
   }
 }
 
-/** Tells control of this edge. Returns whether Redis took all of it: control does not wait for half of an edge. */
-async function register(commands: RedisConnection, edgeId: string, served: Served, ttlMs: number): Promise<boolean> {
-  const state = encodeEdgeState({
-    v: 1,
-    position: served.position,
-    epoch: served.epoch,
-    ...(served.history ? { history: encodeHistory(served.history) } : {}),
-    refused: served.refused,
-    refusedCount: served.refused.length,
-    ...(served.refusesMore ? { refusesMore: true } : {}),
-    reads: [READS_KEPT_FILES, READS_THREADS],
-  })
-  const results = await commands
-    .multi()
-    .set(keys.edge(edgeId), served.position, 'PX', ttlMs)
-    .set(keys.edgeState(edgeId), state, 'PX', ttlMs)
-    .sadd(keys.edges, edgeId)
-    .exec()
-  return results !== null && results.every(([error]) => error === null)
-}
-
-/** Takes this edge off the list that control waits for. */
-async function deregister(commands: RedisConnection, edgeId: string): Promise<void> {
-  await commands.multi().del(keys.edge(edgeId)).del(keys.edgeState(edgeId)).srem(keys.edges, edgeId).exec()
-}
-
-/** Takes edges that were killed off the list. One that was only slow, and registers meanwhile, stays on it. */
-async function forgetGone(connection: RedisConnection): Promise<void> {
-  const goneOf = async (ids: readonly string[]): Promise<string[]> => {
-    const positions = ids.length === 0 ? [] : await connection.mget(ids.map((id) => keys.edge(id)))
-    return ids.filter((_, index) => positions[index] === null)
-  }
-  const ids = await goneOf(await connection.smembers(keys.edges))
-  if (ids.length === 0) return
-  await Promise.all(ids.map((id) => connection.watch(keys.edge(id))))
-  const gone = await goneOf(ids)
-  if (gone.length === 0) await connection.unwatch()
-  else
-    await connection
-      .multi()
-      .srem(keys.edges, ...gone)
-      .exec()
-}
-
 interface LookOptions {
   readonly isAsked?: ((entry: Entry) => boolean) | undefined
   readonly takesUnread?: boolean
@@ -626,25 +572,6 @@ async function isTrimmedPast(commands: RedisConnection, position: string): Promi
 
 function hasSnapshot(replica: Replica): boolean {
   return replica.progress().epoch !== ''
-}
-
-/** What all workers serve, all of one moment: a position stands together with the snapshot and refusals it was reached with. */
-interface Served {
-  readonly position: string
-  readonly epoch: string
-  readonly history: History | undefined
-  readonly refused: [string, string][]
-  readonly refusesMore: boolean
-}
-
-function servedBy(replica: Replica, position: string): Served {
-  return {
-    position,
-    epoch: replica.progress().epoch,
-    history: replica.history(),
-    refused: [...replica.refusals()],
-    refusesMore: replica.forgotten() > 0,
-  }
 }
 
 function hasRefused(replica: Replica): boolean {

@@ -6,9 +6,7 @@
  * upload that is under way: knowing a hash must not give away the bytes, and what has arrived is not sent again.
  * Uploads under way count against the plan, in number and in bytes (under-way.ts).
  */
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { mkdir, open, readdir, rm, stat, type FileHandle } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import type { Clock } from '../../../../shared/running/clock.ts'
@@ -29,6 +27,7 @@ import { findOwnSlug, lockOrganisation, ownBlobs } from '../queries.ts'
 import { requireRoomForName } from '../kept/naming.ts'
 import type { Previews } from '../kept/previews.ts'
 import { createArrivals } from './arrivals.ts'
+import { append, arrivedBytes, blobHash, readUpTo, storeVerified } from './partial-files.ts'
 import { requireFewUnderWay, UPLOAD_LIFETIME_MS } from './under-way.ts'
 import { requireAccess } from '../settings/sharing-changes.ts'
 import { wantedAccess, type AccessInput } from '../../viewers/access.ts'
@@ -285,7 +284,7 @@ function createUploadArrival(
 
   async function receiveWhole(uploadId: string, file: queries.UploadBlob, body: Readable): Promise<void> {
     const { bytes, failure } = await readUpTo(file.size, body)
-    if (!failure && sha256(bytes) === file.hash) return void (await blobs.put(bytes))
+    if (!failure && blobHash(bytes) === file.hash) return void (await blobs.put(bytes))
     // What arrived before a connection broke is kept for the next attempt, as it is for a large file.
     const kept = receiveRest(uploadId, file, 0, Readable.from(bytes.length > 0 ? [bytes] : []))
     if (!failure) return kept
@@ -320,7 +319,7 @@ function createUploadArrival(
         throw errors.invalidRequest(`Send files of more than ${MAX_WHOLE_BYTES / 1000} kB one by one.`)
       const { bytes, failure } = await readUpTo(file.size, body)
       if (failure) throw failure
-      if (sha256(bytes) !== hash) throw errors.invalidRequest(`The bytes of ${hash} do not match their sha256.`)
+      if (blobHash(bytes) !== hash) throw errors.invalidRequest(`The bytes of ${hash} do not match their sha256.`)
       await storing.begin(async () => {
         await blobs.put(bytes)
         stored.add(hash)
@@ -344,7 +343,7 @@ function createUploadArrival(
       const missing = await queries.listMissing(sql, uploadId)
       const begun = await readdir(path.join(partialsDir, uploadId)).catch(() => [])
       const arrived: Record<string, number> = {}
-      for (const hash of begun) if (missing.has(hash)) arrived[hash] = await sizeOf(partialPath(uploadId, hash))
+      for (const hash of begun) if (missing.has(hash)) arrived[hash] = await arrivedBytes(partialPath(uploadId, hash))
       return { upload_id: uploadId, missing: [...missing], arrived, expires_at: upload.expires_at.toISOString() }
     },
 
@@ -353,7 +352,7 @@ function createUploadArrival(
       const partial = partialPath(place.uploadId, hash)
       await arrivals.settled(partial)
       const file = await requireExpected(place.uploadId, hash)
-      return file.stored ? file.size : sizeOf(partial)
+      return file.stored ? file.size : arrivedBytes(partial)
     },
 
     bringing: (uploadId, hash, handle) =>
@@ -524,85 +523,4 @@ function versionBytes(files: StartUpload['files']): number {
 function isSameContent(live: Uploaded, announced: StartUpload['files']): boolean {
   const files = servedOf(announced)
   return live.size === files.length && files.every((file) => live.get(file.path) === file.sha256)
-}
-
-async function sizeOf(file: string): Promise<number> {
-  return stat(file).then(
-    (stats) => stats.size,
-    () => 0,
-  )
-}
-
-/** What arrived, also when the caller went away in between. */
-async function readUpTo(maxSize: number, body: Readable): Promise<{ bytes: Buffer; failure?: Error }> {
-  const chunks: Buffer[] = []
-  let size = 0
-  try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      size += chunk.length
-      if (size > maxSize) throw tooMany(maxSize)
-      chunks.push(chunk)
-    }
-    return { bytes: Buffer.concat(chunks) }
-  } catch (error) {
-    return { bytes: Buffer.concat(chunks), failure: error as Error }
-  }
-}
-
-function tooMany(announced: number): Error {
-  return errors.invalidRequest(`The file was announced with ${announced} bytes; more arrived.`)
-}
-
-function sha256(bytes: Buffer): string {
-  return createHash('sha256').update(bytes).digest('hex')
-}
-
-/** Appends at `offset`; keeps what arrived when the caller goes away. Returns the size afterwards. */
-async function append(file: string, offset: number, maxSize: number, body: Readable): Promise<number> {
-  await mkdir(path.dirname(file), { recursive: true })
-  const size = await sizeOf(file)
-  if (offset > size)
-    throw errors.invalidRequest(`Only ${size} bytes have arrived so far; continue with upload-offset: ${size}.`)
-  const handle = await open(file, size === 0 ? 'a+' : 'r+')
-  let position = offset
-  try {
-    await handle.truncate(offset)
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      if (position + chunk.length > maxSize) throw tooMany(maxSize)
-      await writeAll(handle, chunk, position)
-      position += chunk.length
-    }
-  } finally {
-    await handle.close()
-  }
-  return position
-}
-
-/** A single write may be short, for instance when the disk is nearly full. */
-async function writeAll(handle: FileHandle, chunk: Buffer, position: number): Promise<void> {
-  for (let at = 0; at < chunk.length;) {
-    const { bytesWritten } = await handle.write(chunk, at, chunk.length - at, position + at)
-    at += bytesWritten
-  }
-}
-
-/** What is compared is what is stored: another control, which shares the folder, may be writing to the file. */
-async function storeVerified(blobs: BlobStore, partial: string, expected: string): Promise<void> {
-  const hash = createHash('sha256')
-  const writer = await blobs.writer()
-  try {
-    for await (const chunk of createReadStream(partial) as AsyncIterable<Buffer>) {
-      hash.update(chunk)
-      await writer.write(chunk)
-    }
-    if (hash.digest('hex') !== expected) {
-      await rm(partial, { force: true })
-      throw errors.invalidRequest('The bytes do not match their sha256. Send the file again from the start.')
-    }
-    await writer.finish()
-  } catch (error) {
-    await writer.abort()
-    throw error
-  }
-  await rm(partial, { force: true })
 }
