@@ -20,7 +20,8 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { argumentsOf, EXIT_USAGE } from '../support/arguments.ts'
-import { duration, isGreen, namesFile, type Run, sayTogether } from './runs.ts'
+import { watchHost } from '../support/machine.ts'
+import { durationOf, isGreen, namesFile, type Run, sayTogether } from './runs.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const KEPT = path.join(ROOT, 'test', 'output', 'repeat')
@@ -67,7 +68,7 @@ for (let index = 0; index < values.times; index++) {
   const run = await runOnce()
   appendFileSync(JOURNAL, `${JSON.stringify(run)}\n`)
   console.log(
-    `${index + 1}/${values.times} ${duration(run.seconds)}: ${run.passed} passed, ${run.failed.length} failed, ${run.skipped} skipped`,
+    `${index + 1}/${values.times} ${durationOf(run)}: ${run.passed} passed, ${run.failed.length} failed, ${run.skipped} skipped`,
   )
   for (const name of run.failed) console.log(`  red: ${name}`)
   if (!isGreen(run)) renameSync(LOG, path.join(KEPT, `red-${Date.now()}.log`))
@@ -90,6 +91,7 @@ async function runOnce(): Promise<Run> {
   const log = openSync(LOG, 'w')
   const neighbours = Array.from({ length: values.beside }, () => spawn('yes', { stdio: 'ignore' }))
   const startedAt = performance.now()
+  const stolen = watchHost()
   const told = `--reporter=default --reporter=json --outputFile.json=${JSON.stringify(REPORT)}`
   const child = spawn(`${command}${command === 'npm test' ? ' --' : ''} ${told}`, {
     shell: true,
@@ -104,10 +106,10 @@ async function runOnce(): Promise<Run> {
   }
   process.once('exit', endAll)
   const [code] = (await once(child, 'close')) as [number | null]
-  const seconds = (performance.now() - startedAt) / 1000
+  const taken = { seconds: Math.round((performance.now() - startedAt) / 1000), stolen: stolen() }
   neighbours.forEach((neighbour) => neighbour.kill())
   process.removeListener('exit', endAll)
-  return { commit, command, beside: values.beside, seconds: Math.round(seconds), ...resultsOf(code) }
+  return { commit, command, beside: values.beside, ...taken, ...resultsOf(code) }
 }
 
 function resultsOf(code: number | null): Pick<Run, 'passed' | 'skipped' | 'failed' | 'tests'> {

@@ -8,6 +8,8 @@ export interface Run {
   /** Busy loops beside it. */
   readonly beside: number
   readonly seconds: number
+  /** Part of the processor time wanted meanwhile that the host of a virtual machine gave to others. */
+  readonly stolen: number
   readonly passed: number
   /** Left out by the tests themselves: no program, no such machine. */
   readonly skipped: number
@@ -23,7 +25,7 @@ export function sayTogether(runs: readonly Run[]): { readonly text: string; read
   const lines = counts.map((beside) => {
     const those = runs.filter((run) => run.beside === beside)
     const green = those.filter(isGreen).length
-    return `${those.length} ${besideWords(beside)}: ${green} green, ${those.map(({ seconds }) => duration(seconds)).join(', ')}`
+    return `${those.length} ${besideWords(beside)}: ${green} green, ${those.map(durationOf).join(', ')}`
   })
   const sets = [...new Set(runs.map(({ tests }) => tests))]
   if (sets.length > 1) lines.push(`not the same tests each time: compare ${sets.map(namesFile).join(', ')}`)
@@ -50,6 +52,12 @@ function failures(runs: readonly Run[]): [string, number][] {
   const times = new Map<string, number>()
   for (const name of runs.flatMap(({ failed }) => failed)) times.set(name, (times.get(name) ?? 0) + 1)
   return [...times].toSorted(([, one], [, other]) => other - one)
+}
+
+/** How long a run took, and what the host kept of it where that tells. */
+export function durationOf({ seconds, stolen }: Pick<Run, 'seconds' | 'stolen'>): string {
+  const percent = Math.round(stolen * 100)
+  return percent === 0 ? duration(seconds) : `${duration(seconds)} (${percent} % to others of the host)`
 }
 
 export function duration(seconds: number): string {

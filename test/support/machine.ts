@@ -19,9 +19,20 @@ export function isOurs({ stolen }: Pick<Circumstances, 'stolen'>): boolean {
   return stolen <= MAX_STOLEN_SHARE
 }
 
+/** What the host gives to others from now on, as a part of what was wanted here. */
+export function watchHost(): () => number {
+  const begun = processorTicks()
+  return () => {
+    const { used, stolen } = processorTicks()
+    const wanted = used - begun.used + stolen - begun.stolen
+    return wanted > 0 ? (stolen - begun.stolen) / wanted : 0
+  }
+}
+
 /** From now on; until the answer is called, once. */
 export function watchMachine(): () => Promise<Circumstances> {
-  const begun = { atMs: performance.now(), waitedMs: waitedMs(), ...processorTicks() }
+  const begun = { atMs: performance.now(), waitedMs: waitedMs() }
+  const stolen = watchHost()
   const idleLoop = new Worker(IDLE_LOOP, { eval: true })
   idleLoop.unref()
   return async () => {
@@ -29,14 +40,12 @@ export function watchMachine(): () => Promise<Circumstances> {
     const [idle] = (await once(idleLoop, 'message')) as [Circumstances['idle']]
     await idleLoop.terminate()
     const waited = waitedMs()
-    const { used, stolen } = processorTicks()
-    const wanted = used - begun.used + stolen - begun.stolen
     return {
       pressure:
         waited === undefined || begun.waitedMs === undefined
           ? undefined
           : (waited - begun.waitedMs) / (performance.now() - begun.atMs),
-      stolen: wanted > 0 ? (stolen - begun.stolen) / wanted : 0,
+      stolen: stolen(),
       idle,
     }
   }

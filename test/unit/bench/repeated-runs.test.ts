@@ -7,6 +7,7 @@ const GREEN: Run = {
   command: 'npm test',
   beside: 0,
   seconds: 481,
+  stolen: 0.004,
   passed: 9,
   skipped: 0,
   failed: [],
@@ -22,6 +23,7 @@ test.each<[string, Partial<Run>[], boolean, string]>([
     true,
     '2 alone: 2 green, 8:01, 1:00\n1 beside 2 busy loops: 1 green, 10:50',
   ],
+  ['a host with others', [{ stolen: 0.117 }], true, '1 alone: 1 green, 8:01 (12 % to others of the host)'],
   [
     'a red run',
     [{ failed: ['a > b'] }, {}, { failed: ['a > b', 'c'] }],
