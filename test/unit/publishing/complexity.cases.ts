@@ -34,10 +34,13 @@ import { MAX_BUNDLE_FILES } from '../../../shared/contracts/limits.ts'
 import { inspectPage } from '../../../control/drops/trust/phishing.ts'
 import { toNfc } from '../../../shared/values/nfc.ts'
 import { plans } from '../../../control/ground/terms/plans.ts'
+import { IS_DEEP } from '../../support/depth.ts'
 import { rawZip } from '../../support/raw-zip.ts'
 import { fill, grouped, halves, repeated, workCase, type WorkCase } from '../../support/counting/cases.ts'
 
 /** The largest that a stranger may send. */
+/** Characters of a file of rules. Counting a longer one takes seconds of a core, which a deep run has. */
+const RULES_COUNTED = IS_DEEP ? 65_536 : 16_384
 const ANONYMOUS = plans.anonymous.uploadBytes
 /** Rule files are read up to a megabyte. */
 const RULE_FILE = 1_000_000
@@ -406,8 +409,10 @@ export const cases: Readonly<Record<string, WorkCase>> = {
       { largest: MAX_BUNDLE_FILES, ...THINGS },
     ),
   ),
-  ...each('_redirects', REDIRECTS, (make) => workCase(make, parseRedirects, { largest: RULE_FILE, counted: 16_384 })),
-  ...each('_headers', HEADERS, (make) => workCase(make, parseHeaders, { largest: RULE_FILE, counted: 16_384 })),
+  ...each('_redirects', REDIRECTS, (make) =>
+    workCase(make, parseRedirects, { largest: RULE_FILE, counted: RULES_COUNTED }),
+  ),
+  ...each('_headers', HEADERS, (make) => workCase(make, parseHeaders, { largest: RULE_FILE, counted: RULES_COUNTED })),
   ...each('phishing', SUSPECTS, (make) => workCase(bytesOf(make), inspectPage, { largest: MAX_SCANNED_BYTES })),
   ...grouped(
     'archive',
