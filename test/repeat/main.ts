@@ -29,8 +29,8 @@ const JOURNAL = path.join(KEPT, 'journal')
 const REPORT = path.join(KEPT, 'report.json')
 const LOG = path.join(KEPT, 'run.log')
 
-/** Folders whose files have settings of their own. */
-const OWN_SETTINGS = /^test\/(pages|operations|faults|image|client)\//
+/** Folders whose files have settings of their own, or those of `pages`. */
+const OWN_SETTINGS = /^test\/(pages|browser|operations|faults|image|client)\//
 
 /** What vitest's reporter for programs writes, as far as it is read. */
 const reportSchema = z.object({
@@ -82,7 +82,8 @@ function commandFor(wanted: readonly string[], name: string | undefined): string
   const only = name === undefined ? '' : ` -t ${JSON.stringify(name)}`
   if (wanted.length === 0) return name === undefined ? 'npm test' : `npm test --${only}`
   const folder = OWN_SETTINGS.exec(wanted[0] ?? '')?.[1]
-  const config = folder === undefined ? '' : ` --config test/${folder}/vitest.config.ts`
+  const settings = folder === 'browser' ? 'pages' : folder
+  const config = settings === undefined ? '' : ` --config test/${settings}/vitest.config.ts`
   return `npx vitest run${config} ${wanted.join(' ')}${only}`
 }
 

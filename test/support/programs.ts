@@ -53,14 +53,14 @@ export const PACKAGES: readonly DebianPackage[] = [
   ...(process.env['IMAGE'] === '1' ? IMAGE_PACKAGES : []),
 ]
 
+/** What `npm run test:pages` runs: all that needs a browser. */
+export const PAGES_FILES = ['test/{pages,browser}/*.test.ts']
+
 /** What `npm test` runs; what is judged by a clock, or long, is for `npm run test:deep`. */
 export const TEST_FILES = [
-  'test/{unit,integration,acceptance,browser,simulation}/**/*.test.ts',
-  ...(IS_DEEP ? ['test/deep/*.test.ts', 'test/pages/*.test.ts'] : []),
+  'test/{unit,integration,acceptance,simulation}/**/*.test.ts',
+  ...(IS_DEEP ? ['test/deep/*.test.ts', ...PAGES_FILES] : []),
 ]
-
-/** What `npm run test:pages` runs. */
-export const PAGES_FILES = ['test/pages/*.test.ts']
 
 /** What `npm run test:operations` runs. */
 export const OPERATIONS_FILES = ['test/operations/**/*.test.ts']

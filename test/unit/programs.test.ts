@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { IS_DEEP } from '../support/depth.ts'
 import { filesInNeedOf, OPERATIONS_FILES, PACKAGES, PAGES_FILES, TEST_FILES } from '../support/programs.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../..')
@@ -23,6 +24,12 @@ test.each([
   ['redis-server', 'test/unit/layers.test.ts'],
 ])('a missing %s does not cost %s', (program, file) => {
   expect(filesThatRun(program)).not.toContain(file)
+})
+
+test.skipIf(IS_DEEP)('npm test starts no browser', () => {
+  const browser = PACKAGES.filter(({ program }) => program === 'chromium-headless-shell')
+  expect(browser).toHaveLength(1)
+  expect([...filesInNeedOf(browser, TEST_FILES, ROOT).keys()]).toEqual([])
 })
 
 test('nothing is skipped where nothing is missing', () => {
