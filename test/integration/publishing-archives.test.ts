@@ -128,10 +128,10 @@ describe('caps', () => {
     expect(await pathsOf(await publish(zip, zip.length))).toEqual(['index.html'])
   })
 
-  test('a caller that goes away leaves nothing behind', async () => {
+  test.each([0, 40])('a caller that goes away after %d bytes leaves nothing behind', async (bytes) => {
     const before = await fixture.leftovers()
     async function* broken(): AsyncGenerator<Uint8Array> {
-      yield rawZip([INDEX]).subarray(0, 40)
+      if (bytes > 0) yield rawZip([INDEX]).subarray(0, bytes)
       throw new Error('connection lost')
     }
     const intake = fixture.publishing.receive({ owner: OWNER, capBytes: CAP_BYTES })

@@ -2,8 +2,7 @@
  * Takes in the files of one upload. Bytes go straight into the blob store while they arrive; the cap is counted while
  * reading. When the upload fails, what it brought is taken back.
  */
-import { createWriteStream } from 'node:fs'
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir, open, rm } from 'node:fs/promises'
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
@@ -89,7 +88,9 @@ export function createIntake({
     const archive = path.join(scratchDir, `${randomBytes(12).toString('hex')}.zip`)
     await mkdir(scratchDir, { recursive: true })
     try {
-      await pipeline(capped(bytes, capBytes), createWriteStream(archive, { flags: 'wx' }))
+      // Opened before anything can fail: a stream that opens it itself may still do so once it has been removed.
+      const file = await open(archive, 'wx')
+      await pipeline(capped(bytes, capBytes), file.createWriteStream())
       await unpack(archive)
     } finally {
       await rm(archive, { force: true })
