@@ -1,7 +1,8 @@
 /** Manifests made ready for look-ups, by hash. Same life as in blob-cache.ts: immutable, one loader per hash. */
 import { LRUCache } from 'lru-cache'
 import type { BlobStore } from '../../shared/blobs/blob-store.ts'
-import { decodeManifest, type Manifest } from '../../shared/contracts/manifest.ts'
+import { createManifestReader, type ManifestPart } from '../../shared/content/manifest-reader.ts'
+import type { Manifest, ManifestFiles } from '../../shared/contracts/manifest.ts'
 import type { SiteIndex } from '../context.ts'
 
 /** What all indexes of a worker may hold. */
@@ -16,23 +17,34 @@ export interface Sites {
   load(manifestHash: string): Promise<SiteIndex>
 }
 
+interface Kept {
+  readonly index: SiteIndex
+  readonly parts: readonly ManifestPart<ManifestFiles>[]
+}
+
 export function createSites(blobs: Pick<BlobStore, 'read'>, indexManifest: (manifest: Manifest) => SiteIndex): Sites {
-  const indexes = new LRUCache<string, SiteIndex>({ maxSize: MAX_INDEX_BYTES })
+  const reader = createManifestReader(blobs, (files) => files)
+  const kept = new LRUCache<string, Kept>({
+    maxSize: MAX_INDEX_BYTES,
+    dispose: ({ parts }) => reader.release(parts),
+  })
   const loading = new Map<string, Promise<SiteIndex>>()
   const start = async (hash: string): Promise<SiteIndex> => {
     try {
-      const bytes = await blobs.read(hash)
-      const index = indexManifest(decodeManifest(bytes))
-      const size = INDEX_OVERHEAD_BYTES + BYTES_PER_MANIFEST_BYTE * bytes.length
+      const { rest, parts, size } = await reader.read(hash)
+      const index = indexManifest({ ...rest, files: parts.flatMap(({ read }) => read) })
+      const textBytes = parts.reduce((sum, { text }) => sum + (text?.length ?? 0), 0)
+      const bytes = INDEX_OVERHEAD_BYTES + BYTES_PER_MANIFEST_BYTE * size + textBytes
+      reader.hold(parts)
       // One that is larger than all of them may be is kept alone.
-      indexes.set(hash, index, { size: Math.min(size, MAX_INDEX_BYTES) })
+      kept.set(hash, { index, parts }, { size: Math.min(bytes, MAX_INDEX_BYTES) })
       return index
     } finally {
       loading.delete(hash)
     }
   }
   return {
-    get: (hash) => indexes.get(hash),
+    get: (hash) => kept.get(hash)?.index,
     load(hash) {
       let pending = loading.get(hash)
       if (pending === undefined) loading.set(hash, (pending = start(hash)))

@@ -1,6 +1,7 @@
 /**
  * Contract 2: an immutable version. Everything that can be decided at publish time is in here;
- * a hit at the edge is a look-up. The manifest is itself a blob, named by its sha256.
+ * a hit at the edge is a look-up. The manifest is itself a blob, named by its sha256. How a long one is laid out in its
+ * bytes is in shared/content/manifest-parts.ts; it reads like any other.
  */
 import { z } from 'zod'
 import { sha256Hex } from './route-record.ts'
@@ -82,10 +83,12 @@ const keptFiles = z.strictObject({
   headers: z.array(z.array(z.tuple([z.string(), z.string().nullable()]))),
 })
 
+/** Path without leading slash → file. Entries, not an object: `__proto__` is a legal file name. */
+const fileList = z.array(z.tuple([z.string(), fileSchema]))
+
 export const manifestSchema = z.strictObject({
   v: z.literal(MANIFEST_FORMAT),
-  /** Path without leading slash → file. Entries, not an object: `__proto__` is a legal file name. */
-  files: z.array(z.tuple([z.string(), fileSchema])),
+  files: fileList,
   redirects: z.array(redirectRuleSchema),
   headers: z.array(headerRuleSchema),
   /** `_redirects` and `_headers` as uploaded: not served, but exported. */
@@ -95,6 +98,7 @@ export const manifestSchema = z.strictObject({
 })
 
 export type Manifest = z.infer<typeof manifestSchema>
+export type ManifestFiles = Manifest['files']
 export type KeptFiles = z.infer<typeof keptFiles>
 export type ManifestFile = z.infer<typeof fileSchema>
 export type RedirectRule = z.infer<typeof redirectRuleSchema>
@@ -110,20 +114,7 @@ function isPlainObject(value: unknown): boolean {
 }
 
 export function encodeManifest(manifest: Manifest): Buffer {
-  return Buffer.concat([...manifestParts(manifest)])
-}
-
-/** So many files are written in a millisecond, and their text is short enough to be garbage that is soon collected. */
-const PART_FILES = 250
-
-/** The bytes of a manifest, part by part. */
-export function* manifestParts({ v, files, ...rest }: Manifest): Generator<Buffer> {
-  yield Buffer.from(`{"v":${v},"files":[`)
-  for (let from = 0; from < files.length; from += PART_FILES) {
-    const part = JSON.stringify(files.slice(from, from + PART_FILES)).slice(1, -1)
-    yield Buffer.from(from === 0 ? part : `,${part}`)
-  }
-  yield Buffer.from(`],${JSON.stringify(rest).slice(1)}`)
+  return Buffer.from(JSON.stringify(manifest))
 }
 
 /** Files are most of a manifest: the common ones are checked by hand, in a tenth of the time that the schema takes. */
@@ -131,9 +122,19 @@ export function decodeManifest(bytes: Uint8Array): Manifest {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
   const value = JSON.parse(text) as Partial<Manifest> | null
   const files = value?.files
-  if (!Array.isArray(files) || !files.every(isPlainEntry)) return manifestSchema.parse(value)
+  if (!arePlainEntries(files)) return manifestSchema.parse(value)
   const rest = manifestSchema.parse({ ...value, files: [] })
   return { ...rest, files }
+}
+
+/** The list of files of a manifest, or a part of it. */
+export function decodeFiles(text: string): ManifestFiles {
+  const files: unknown = JSON.parse(text)
+  return arePlainEntries(files) ? files : fileList.parse(files)
+}
+
+function arePlainEntries(files: unknown): files is ManifestFiles {
+  return Array.isArray(files) && files.every(isPlainEntry)
 }
 
 /** Whether the schema would take this entry and leave it as it is. False says nothing: the schema decides then. */

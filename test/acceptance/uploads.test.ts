@@ -91,6 +91,37 @@ describe('several files in one request', () => {
   })
 })
 
+test('of a drop of thousands of files one is changed and one removed; going back brings both', async () => {
+  const { token } = owner
+  const [page, text, changed] = [fresh('page'), fresh('text'), fresh('changed')]
+  const names = Array.from({ length: 2100 }, (_, index) => `texts/${index}.txt`)
+  const files: Record<string, string> = Object.fromEntries(names.map((name) => [name, text]))
+  const upload = await start({ 'index.html': page, ...files })
+  await sendSeveral(upload, [page, text])
+  const finish = (root: string) => stack.fetch(`${root}/finish`, { token, method: 'POST' })
+  const first = (await finish(upload.root)).json()
+  expect(first.file_count).toBe(2101)
+  const read = async (path: string) => (await stack.visit(upload.site.slug, path)).text()
+  expect([await read('/'), await read('/texts/0.txt'), await read('/texts/2099.txt')]).toEqual([page, text, text])
+
+  const root = `/api/v1/sites/${upload.site.id}/uploads`
+  const next: Record<string, string> = { 'index.html': page, ...files, 'texts/1000.txt': changed }
+  const { 'texts/1500.txt': removed, ...rest } = next
+  const begun = (await stack.fetch(root, { token, json: { files: listOf(rest) } })).json()
+  expect(begun.missing).toEqual([hashOf(changed)])
+  await sendSeveral({ ...upload, root: `${root}/${begun.upload_id}` }, [changed])
+  const second = (await finish(`${root}/${begun.upload_id}`)).json()
+  expect([second.file_count, second.report.kept.files]).toEqual([2100, 1])
+  expect(await read('/texts/1000.txt')).toBe(changed)
+  expect(await read('/texts/1001.txt')).toBe(text)
+  // A tab of the first version still finds it.
+  expect(await read('/texts/1500.txt')).toBe(removed)
+
+  const promote = `/api/v1/sites/${upload.site.id}/versions/${first.version_id}/promote`
+  expect((await stack.fetch(promote, { token, method: 'POST' })).status).toBe(200)
+  expect([await read('/texts/1000.txt'), await read('/texts/1500.txt')]).toEqual([text, removed])
+})
+
 test('an upload to a preview is compared with what that preview shows', async () => {
   const files = { 'index.html': fresh('page') }
   const site = await stack.publish(owner, files)

@@ -549,8 +549,8 @@ describe('refining', () => {
     const [before, after] = [await filesOf(prepared), await filesOf({ ...prepared, ...refined })]
     expect(after.get('a.txt')!.encodings!.br!.size).toBeLessThan(before.get('a.txt')!.encodings!.br!.size)
     expect({ ...after.get('a.txt'), encodings: 0 }).toEqual({ ...before.get('a.txt'), encodings: 0 })
-    expect(refined.blobs).toEqual(
-      expect.arrayContaining([refined.manifestHash, after.get('a.txt')!.encodings!.br!.hash]),
+    expect(new Set([...prepared.blobs, ...refined.blobs])).toEqual(
+      new Set([...prepared.blobs, ...(await namedBy(refined.manifestHash))]),
     )
     expect(
       zlib.brotliDecompressSync(await fixture.blobs.read(after.get('a.txt')!.encodings!.br!.hash)).toString(),
@@ -570,11 +570,36 @@ describe('refining', () => {
     const refined = (await lastOf(fixture.publishing.refine(second.manifestHash, marked.manifestHash)))!
     const after = await filesOf({ ...second, ...refined })
     expect(after.get('same.txt')!.encodings!.br).toEqual(marked.variant)
+    expect(new Set([...second.blobs, ...refined.blobs])).toEqual(
+      new Set([...second.blobs, ...(await namedBy(refined.manifestHash))]),
+    )
     expect(after.get('changed.txt')!.encodings!.br!.size).toBeLessThan(
       (await filesOf(second)).get('changed.txt')!.encodings!.br!.size,
     )
   })
+
+  test('of a version over one that was refined only what changed is looked at again', async () => {
+    const lines = (seed: number): string =>
+      Array.from({ length: 500 }, (_, index) => `line ${index * seed} of a text, ${index % 13} words\n`).join('')
+    const site = { 'index.html': '<p>x', 'same.txt': lines(15_485_863), 'changed.txt': lines(32_452_843) }
+    const first = await publishFiles(site)
+    const base = (await lastOf(fixture.publishing.refine(first.manifestHash, null)))!.manifestHash
+    const second = await publishFiles({ ...site, 'changed.txt': lines(49_979_687) }, { base })
+    const refined = (await lastOf(fixture.publishing.refine(second.manifestHash, base)))!
+    const [before, after] = [await filesOf(second), await filesOf({ ...second, ...refined })]
+    expect(after.get('same.txt')).toBe(before.get('same.txt'))
+    const changed = after.get('changed.txt')!
+    expect(changed.encodings!.br!.size).toBeLessThan(before.get('changed.txt')!.encodings!.br!.size)
+    const variants = Object.values(changed.encodings!).map(({ hash }) => hash)
+    expect(new Set(refined.blobs)).toEqual(new Set([...variants, refined.manifestHash]))
+  })
 })
+
+/** Every blob that a manifest needs, itself among them. */
+async function namedBy(manifestHash: string): Promise<string[]> {
+  const text = (await fixture.blobs.read(manifestHash)).toString()
+  return [manifestHash, ...(text.match(/(?<="hash":")[0-9a-f]{64}/g) ?? [])]
+}
 
 async function markVariant(
   manifestHash: string,

@@ -4,10 +4,12 @@
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import tls from 'node:tls'
+import { LRUCache } from 'lru-cache'
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts'
 import { openBundle } from '../../../shared/certificates/bundle.ts'
 import { LANDING_PAGE } from '../../../shared/content/upload-kind.ts'
-import { decodeManifest, type Manifest } from '../../../shared/contracts/manifest.ts'
+import { createManifestReader, type ManifestPart } from '../../../shared/content/manifest-reader.ts'
+import type { Manifest, ManifestFiles } from '../../../shared/contracts/manifest.ts'
 import type { Secrets } from '../../../shared/secrets/secrets.ts'
 import { firstLine } from './read-entries.ts'
 import type { Entry, Replica } from '../replica/replica.ts'
@@ -23,12 +25,30 @@ export interface UsabilityDependencies {
   indexManifest(manifest: Manifest): unknown
 }
 
+/** Long manifests whose next version is looked at where it differs: as many as have so many bytes. */
+const HELD_BYTES = 16_000_000
+
 export function createProblemOf({ replica, blobs, secrets, indexManifest }: UsabilityDependencies): ProblemOf {
+  const reader = createManifestReader(blobs, landingOf)
+  const held = new LRUCache<string, readonly ManifestPart<string | undefined>[]>({
+    maxSize: HELD_BYTES,
+    dispose: (parts) => reader.release(parts),
+  })
+
   async function requireSite(manifestHash: string): Promise<void> {
-    const manifest = decodeManifest(await blobs.read(manifestHash))
-    indexManifest(manifest)
-    const landing = manifest.files.find(([path]) => path === LANDING_PAGE)?.[1]
-    if (landing && !(await blobs.has(landing.hash))) throw new Error('its landing page is not in the blob store')
+    const { rest, parts, size } = await reader.read(manifestHash)
+    indexManifest(rest)
+    hold(manifestHash, parts, size)
+    for (const { read: landing } of parts)
+      if (landing !== undefined && !(await blobs.has(landing)))
+        throw new Error('its landing page is not in the blob store')
+  }
+
+  function hold(manifestHash: string, parts: readonly ManifestPart<string | undefined>[], size: number): void {
+    const isLong = parts.some(({ text }) => text !== undefined)
+    if (!isLong || size > HELD_BYTES) return
+    reader.hold(parts)
+    held.set(manifestHash, parts, { size })
   }
 
   async function requireUsable(entry: Entry): Promise<void> {
@@ -50,6 +70,11 @@ export function createProblemOf({ replica, blobs, secrets, indexManifest }: Usab
       return firstLine(error)
     }
   }
+}
+
+/** The hash of its bytes. */
+function landingOf(files: ManifestFiles): string | undefined {
+  return files.find(([path]) => path === LANDING_PAGE)?.[1].hash
 }
 
 /** As the workers use it: opened, a pair, and one that TLS takes. */

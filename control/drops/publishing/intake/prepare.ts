@@ -40,7 +40,8 @@ import {
   type StoredFile,
 } from '../manifest/manifest-builder.ts'
 import { ByContent } from '../manifest/by-content.ts'
-import { LONG_FILES, type Manifests } from '../manifest/manifests.ts'
+import { LONG_FILES } from '../../../../shared/content/manifest-parts.ts'
+import type { Manifests } from '../manifest/manifests.ts'
 import { quotePath } from '../../../../shared/values/quoted-path.ts'
 import { firstScreenOf } from '../analysis/first-screen.ts'
 import { decodeCode, type EncodedLinks } from '../analysis/links.ts'
@@ -109,9 +110,9 @@ export async function prepareVersion(
   const base = baseHash ? await manifests.read(baseHash) : undefined
   const pause = upload.files.length > LONG_FILES ? () => setImmediate() : () => undefined
   const unpacked = upload.isArchive ? unwrapFolder(upload.files) : upload.files
-  const isServed = ({ path }: StoredFile): boolean => unservedKindOf(path) === undefined
-  const sent = unpacked.filter(isServed)
-  const unserved = [...upload.unserved, ...unpacked.filter((file) => !isServed(file)).map(({ path }) => path)]
+  const leftOut = new Set(unpacked.filter(({ path }) => unservedKindOf(path) !== undefined))
+  const sent = leftOut.size === 0 ? unpacked : unpacked.filter((file) => !leftOut.has(file))
+  const unserved = [...upload.unserved, ...Array.from(leftOut, ({ path }) => path)]
   await requireAnnounced(blobs, sent, upload.announced, base)
   const received = await withLandingPage({ blobs, workers }, upload, sent)
   requireLandingPage(received)
@@ -200,9 +201,9 @@ async function reportOn(workers: UploadWorkers, input: ReportInput): Promise<Lin
 
 /** How far a version is compressed when it goes live. One small page needs no job to look at it again. */
 function compressionOf({ files }: Manifest): Compression {
-  const worthwhile = files.filter(([path, { size }]) => isWorthCompressing(path, size))
-  if (worthwhile.length === 0) return 'done'
-  return worthwhile.every(([, { encodings }]) => encodings !== undefined) ? 'quick' : 'open'
+  const isWorthwhile = ([path, { size }]: Manifest['files'][number]): boolean => isWorthCompressing(path, size)
+  if (files.some((entry) => entry[1].encodings === undefined && isWorthwhile(entry))) return 'open'
+  return files.some(isWorthwhile) ? 'quick' : 'done'
 }
 
 /** The files as they are served: a page or document that was sent alone, or a Markdown index, is the landing page. */

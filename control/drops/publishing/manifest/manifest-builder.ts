@@ -45,7 +45,8 @@ export type FactsOf = (file: Pick<StoredFile, 'path' | 'hash'>) => FileFacts | u
 
 export function buildManifest(input: ManifestInput): Manifest {
   const sorted = input.files.toSorted((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0))
-  const served = sorted.filter((file) => !isRuleFile(file.path))
+  const rules = new Set(sorted.filter((file) => isRuleFile(file.path)))
+  const served = rules.size === 0 ? sorted : sorted.filter((file) => !rules.has(file))
   const immutable = immutablePaths(served, input.loaded ?? NOTHING_LOADED)
   return {
     v: MANIFEST_FORMAT,
@@ -55,7 +56,7 @@ export function buildManifest(input: ManifestInput): Manifest {
     ]),
     redirects: [...input.redirects],
     headers: [...input.headers],
-    unserved: sorted.filter((file) => isRuleFile(file.path)).map(({ path, hash, size }) => [path, { hash, size }]),
+    unserved: Array.from(rules, ({ path, hash, size }) => [path, { hash, size }]),
   }
 }
 

@@ -10,7 +10,6 @@ import { isWorthCompressing, type AnalysisRequest } from '../analysis/analyse.ts
 import { inParallel } from '../../../../shared/running/turns.ts'
 import { batchesOf } from '../workers/batches.ts'
 import { ByContent } from '../manifest/by-content.ts'
-import { blobSizesOf } from '../manifest/manifest-builder.ts'
 import type { Manifests } from '../manifest/manifests.ts'
 import type { Recompressed } from '../contract.ts'
 import { isHtmlType, mediaTypeOf } from '../files/types.ts'
@@ -44,8 +43,8 @@ export function compressVersion(
   manifestHash: string,
   refinedHash: string | null,
 ): AsyncGenerator<Recompressed> {
-  return recompress(manifests, manifestHash, refinedHash, (manifest, known) => ({
-    requests: planCompression(manifest, known),
+  return recompress(manifests, manifestHash, refinedHash, (files, known) => ({
+    requests: planCompression(files, known),
     stepBytes: STEP_BYTES,
     width: workers.width,
     work: (batch) => workers.compress(batch),
@@ -57,8 +56,8 @@ export function refineVersion(
   manifestHash: string,
   refinedHash: string | null,
 ): AsyncGenerator<Recompressed> {
-  return recompress(manifests, manifestHash, refinedHash, (manifest, known) => ({
-    requests: planRefinement(manifest, known),
+  return recompress(manifests, manifestHash, refinedHash, (files, known) => ({
+    requests: planRefinement(files, known),
     stepBytes: Infinity,
     // One job at a time: this is not urgent, and everything else is.
     width: 1,
@@ -70,11 +69,15 @@ async function* recompress(
   manifests: Manifests,
   manifestHash: string,
   refinedHash: string | null,
-  passOf: (manifest: Manifest, known: Variants) => Pass,
+  passOf: (files: Manifest['files'], known: Variants) => Pass,
 ): AsyncGenerator<Recompressed> {
   const manifest = await manifests.read(manifestHash)
-  const variants = variantsOf(refinedHash === null ? undefined : await manifests.read(refinedHash))
-  const { requests, stepBytes, width, work } = passOf(manifest, variants)
+  const former = refinedHash === null ? [] : (await manifests.read(refinedHash)).files
+  // What has not changed since is the same object in memory, and as small as it gets.
+  const done = new Set(former.map(([, file]) => file))
+  const open = manifest.files.filter(([, file]) => !done.has(file))
+  const variants = variantsOf(former, open)
+  const { requests, stepBytes, width, work } = passOf(open, variants)
   const steps = compressionSteps(requests, stepBytes)
   for (const [index, step] of steps.entries()) {
     await inParallel(
@@ -88,15 +91,24 @@ async function* recompress(
         }
       },
     )
-    const refined = withSmallerVariants(manifest, variants)
-    const stored = await manifests.write(refined)
+    const refined = withSmallerVariants(manifest, variants, done)
     const isWhole = index === steps.length - 1
-    if (stored.hash === manifestHash) yield { isWhole, smaller: undefined }
+    const changed = changedFiles(manifest, refined)
+    if (changed.length === 0) yield { isWhole, smaller: undefined }
     else {
-      const blobs = [...blobSizesOf(refined).set(stored.hash, stored.size).keys()]
-      yield { isWhole, smaller: { manifestHash: stored.hash, blobs } }
+      const { hash } = await manifests.write(refined)
+      yield { isWhole, smaller: { manifestHash: hash, blobs: [...new Set([...variantsIn(changed), hash])] } }
     }
   }
+}
+
+function changedFiles(before: Manifest, after: Manifest): Manifest['files'] {
+  const former = new Set(before.files)
+  return after.files.filter((entry) => !former.has(entry))
+}
+
+function variantsIn(files: Manifest['files']): string[] {
+  return files.flatMap(([, file]) => Object.values(file.encodings ?? {}).map(({ hash }) => hash))
 }
 
 /** Parts in order, each closed by the file that fills it; one without a file where there is nothing to do. Pure. */
@@ -117,14 +129,18 @@ export function compressionSteps<Item extends { readonly size: number }>(
   return steps
 }
 
-function variantsOf(manifest: Manifest | undefined): Variants {
-  return new ByContent(manifest?.files.map(([path, { hash, encodings }]) => [{ path, hash }, encodings]))
+/** What a former version knows of contents that these files have. */
+function variantsOf(former: Manifest['files'], files: Manifest['files']): Variants {
+  const wanted = new Set(files.map(([, { hash }]) => hash))
+  const variants: Variants = new ByContent()
+  for (const [path, { hash, encodings }] of former) if (wanted.has(hash)) variants.set({ path, hash }, encodings)
+  return variants
 }
 
 /** What has no variants yet, each content once: pages first, then scripts and styles, then the rest, smallest first. Pure. */
-export function planCompression(manifest: Manifest, known: Known): AnalysisRequest[] {
+export function planCompression(files: Manifest['files'], known: Known): AnalysisRequest[] {
   return unknownFiles(
-    manifest.files.filter(([, file]) => file.encodings === undefined),
+    files.filter(([, file]) => file.encodings === undefined),
     known,
   )
     .toSorted((a, b) => urgencyOf(a.path) - urgencyOf(b.path) || a.size - b.size)
@@ -139,9 +155,9 @@ function urgencyOf(path: string): number {
 }
 
 /** Which files to compress harder, each content once, leaving out what is known. Pure. */
-export function planRefinement(manifest: Manifest, known: Known): AnalysisRequest[] {
+export function planRefinement(files: Manifest['files'], known: Known): AnalysisRequest[] {
   let bytes = 0
-  return unknownFiles(manifest.files, known)
+  return unknownFiles(files, known)
     .toSorted((a, b) => a.size - b.size)
     .map((file) => ({ ...file, effort: (bytes += file.size) <= BEST_BYTES ? 'best' : 'good' }))
 }
@@ -158,17 +174,26 @@ function unknownFiles(
   return unique.values()
 }
 
-/** Keeps the smaller of two variants of an encoding. Pure. */
-export function withSmallerVariants(manifest: Manifest, variants: Pick<Variants, 'get'>): Manifest {
+/** Keeps the smaller of two variants of an encoding; what is done, and what gets no smaller, stays the same object. Pure. */
+export function withSmallerVariants(
+  manifest: Manifest,
+  variants: Pick<Variants, 'get'>,
+  done: Pick<Set<ManifestFile>, 'has'> = new Set(),
+): Manifest {
   return {
     ...manifest,
     files: manifest.files.map((entry) => {
       const [path, file] = entry
-      const found = variants.get({ path, hash: file.hash })
+      const found = done.has(file) ? undefined : variants.get({ path, hash: file.hash })
       if (found === undefined || Object.keys(found).length === 0) return entry
-      return [path, { ...file, encodings: smallerOf(file.encodings, found) }]
+      const smaller = smallerOf(file.encodings, found)
+      return areSame(file.encodings, smaller) ? entry : [path, { ...file, encodings: smaller }]
     }),
   }
+}
+
+function areSame(old: ManifestFile['encodings'], smaller: NonNullable<ManifestFile['encodings']>): boolean {
+  return encodings.every((encoding) => old?.[encoding]?.hash === smaller[encoding]?.hash)
 }
 
 function smallerOf(
