@@ -49,9 +49,19 @@ export function composeDns01(
   lookups: Pick<Lookups, 'endOf' | 'untilShown'>,
   waitMs: number,
 ): Dns01 {
+  /** Where they were put. A CNAME that cannot be followed later, or leads elsewhere, must not leave one behind. */
+  const announced = new Map<string, ProofRecord>()
+  const keyOf = ({ host, value }: Proof): string => `${host} ${value}`
+
   async function recordOf({ host, value }: Proof): Promise<ProofRecord> {
     const asked = `${CHALLENGE_LABEL}.${host}`
     return { asked, name: await lookups.endOf(asked), value }
+  }
+
+  async function remove(proof: Proof): Promise<void> {
+    const record = announced.get(keyOf(proof)) ?? (await recordOf(proof))
+    await keeper.remove(record).catch(() => keeper.remove(record))
+    announced.delete(keyOf(proof))
   }
   return {
     async covers(host) {
@@ -62,13 +72,14 @@ export function composeDns01(
       const records: ProofRecord[] = []
       for (const proof of proofs) {
         const record = await recordOf(proof)
+        announced.set(keyOf(proof), record)
         await keeper.present(record)
         records.push(record)
       }
       for (const record of records) await lookups.untilShown(record, waitMs)
     },
     async withdraw(proofs) {
-      for (const proof of proofs) await keeper.remove(await recordOf(proof)).catch(() => {})
+      for (const proof of proofs) await remove(proof).catch(() => {})
     },
   }
 }

@@ -2,6 +2,7 @@
 import { Resolver } from 'node:dns/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SECOND_MS } from '../../shared/running/clock.ts'
+import { askDns, DNS_QUESTION } from '../../shared/http/dns-question.ts'
 import { IssueError } from '../source.ts'
 import type { ProofRecord } from './record-keeper.ts'
 
@@ -10,7 +11,6 @@ const POLL_MS = SECOND_MS
 const MAX_CNAMES = 8
 /** More name servers of a zone than this are not asked. */
 const MAX_SERVERS = 8
-const QUESTION = { timeout: 2000, tries: 2 }
 
 export interface Lookups {
   /** Where the CNAMEs that begin at this name end: there the record has to stand. */
@@ -22,11 +22,11 @@ export interface Lookups {
 }
 
 export function createLookups(resolverAddress: string | undefined): Lookups {
-  const resolver = new Resolver(QUESTION)
+  const resolver = new Resolver(DNS_QUESTION)
   if (resolverAddress !== undefined) resolver.setServers([resolverAddress])
 
   const at = (server: string): Resolver => {
-    const one = new Resolver(QUESTION)
+    const one = new Resolver(DNS_QUESTION)
     one.setServers([server])
     return one
   }
@@ -34,10 +34,10 @@ export function createLookups(resolverAddress: string | undefined): Lookups {
   /** Those that a CA may ask. None can be found where a private network hides them: then the CA has the last word. */
   async function serversOf(name: string): Promise<string[]> {
     for (let zone = name; zone.includes('.'); zone = zone.slice(zone.indexOf('.') + 1)) {
-      const names = await resolver.resolveNs(zone).catch(() => [])
+      const names = await askDns(() => resolver.resolveNs(zone)).catch(() => [])
       if (names.length === 0) continue
       const found = await Promise.all(
-        names.slice(0, MAX_SERVERS).map((host) => resolver.resolve4(host).catch(() => [])),
+        names.slice(0, MAX_SERVERS).map((host) => askDns(() => resolver.resolve4(host)).catch(() => [])),
       )
       return found.flat().slice(0, MAX_SERVERS)
     }
@@ -49,7 +49,7 @@ export function createLookups(resolverAddress: string | undefined): Lookups {
     async endOf(name) {
       let end = name
       for (let step = 0; step < MAX_CNAMES; step++) {
-        const [target] = await resolver.resolveCname(end).catch(() => [])
+        const [target] = await askDns(() => resolver.resolveCname(end)).catch(() => [])
         if (target === undefined) return end.toLowerCase()
         end = target.replace(/\.$/, '')
       }
@@ -71,7 +71,7 @@ export function createLookups(resolverAddress: string | undefined): Lookups {
 /** Undefined when the server cannot be asked from here: then it is no reason to wait. */
 async function showsRecord(resolver: Resolver, name: string, value: string): Promise<boolean | undefined> {
   try {
-    return (await resolver.resolveTxt(name)).some((parts) => parts.join('') === value)
+    return (await askDns(() => resolver.resolveTxt(name))).some((parts) => parts.join('') === value)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     return code === 'ENOTFOUND' || code === 'ENODATA' ? false : undefined

@@ -3,6 +3,7 @@ import { randomInt } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
 import net from 'node:net'
 import { SECOND_MS, systemClock } from '../../shared/running/clock.ts'
+import { askDns } from '../../shared/http/dns-question.ts'
 import type { ProofRecord, RecordKeeper } from './record-keeper.ts'
 import type { Lookups } from './lookups.ts'
 import type { DnsServer, Rfc2136Settings } from './settings.ts'
@@ -55,7 +56,7 @@ export function createRfc2136(
 /** A server that is asked for a name that it does not have answers with an error, or with nothing. */
 async function hasOwnSoa(resolver: ReturnType<Lookups['at']>, name: string): Promise<boolean> {
   try {
-    await resolver.resolveSoa(name)
+    await askDns(() => resolver.resolveSoa(name))
     return true
   } catch {
     return false

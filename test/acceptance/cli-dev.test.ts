@@ -107,7 +107,7 @@ interface Answer {
 
 function ask(port: number, target: string, method = 'GET', headers: Record<string, string> = {}): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const request = http.request({ port, host: '127.0.0.1', path: target, method, headers }, (reply) => {
+    const request = http.request({ port, host: '127.0.0.1', path: target, method, headers, agent: false }, (reply) => {
       let text = ''
       reply.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
       reply.on('end', () =>

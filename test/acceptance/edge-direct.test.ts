@@ -184,12 +184,12 @@ test.each([
 ])('%s: who goes on sending hears the answer all the same', async (_name, pieces, status) => {
   const socket = await connect()
   const closed = endOf(socket)
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
   for (const piece of pieces) {
     await new Promise((resolve) => void socket.write(piece, resolve))
     await sleep(100)
   }
-  const chunks: Buffer[] = []
-  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
   await closed
   const answers = Buffer.concat(chunks).toString('latin1')
   expect(answers.match(/HTTP\/1\.1 \d{3} /g)).toEqual([`HTTP/1.1 ${status} `])

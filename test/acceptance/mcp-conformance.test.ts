@@ -138,23 +138,42 @@ async function readResults(folder: string): Promise<Map<string, Check[]>> {
   return results
 }
 
-test.each(['2025-11-25', '2026-07-28'] as const)('server scenarios of %s', async (version) => {
-  const folder = path.join(output, version)
-  const args = ['server', '--url', `${proxy.url}/mcp`, '--suite', 'all', '--spec-version', version, '-o', folder]
+async function runServerScenarios(version: string, which: readonly string[]): Promise<Map<string, Check[]>> {
+  const folder = await mkdtemp(path.join(output, `${version}-`))
+  const args = ['server', '--url', `${proxy.url}/mcp`, ...which, '--spec-version', version, '-o', folder]
   const options = { env: environment(), maxBuffer: 64_000_000 }
   // Its exit code counts what does not apply as well.
   await new Promise((resolve) => execFile(process.execPath, [SUITE, ...args], options, resolve))
-  const results = await readResults(folder)
+  return readResults(folder)
+}
 
+function failuresOf(scenario: string, checks: readonly Check[]): Check[] {
+  return checks.filter(({ id, status }) => status === 'FAILURE' && !(`${scenario}:${id}` in CHECKS_NOT_APPLICABLE))
+}
+
+/**
+ * What the suite says where nothing came within its own 0.8 to 5 seconds. A machine that stands still does not keep them, so
+ * that such a scenario is asked for again; one that always says so is red.
+ */
+const TOO_LATE =
+  /Failed to open or receive frames|frames are missing completely|filtering line failed|Failed to send initialize request/
+const MOST_TRIES = 10
+
+test.each(['2025-11-25', '2026-07-28'] as const)('server scenarios of %s', async (version) => {
+  const results = await runServerScenarios(version, ['--suite', 'all'])
   const applied = [...results.keys()].filter((scenario) => !(scenario in NOT_APPLICABLE))
   expect(applied.toSorted()).toEqual(APPLICABLE[version])
-  const failures = applied.flatMap((scenario) =>
-    results
-      .get(scenario)!
-      .filter(({ id, status }) => status === 'FAILURE' && !(`${scenario}:${id}` in CHECKS_NOT_APPLICABLE))
-      .map(({ id, errorMessage }) => `${scenario}:${id}: ${errorMessage}`),
-  )
-  expect(failures).toEqual([])
+  const said: string[] = []
+  for (const scenario of applied) {
+    let failures = failuresOf(scenario, results.get(scenario)!)
+    const isLate = () => failures.length > 0 && failures.every(({ errorMessage = '' }) => TOO_LATE.test(errorMessage))
+    for (let tries = 1; tries < MOST_TRIES && isLate(); tries++) {
+      const again = await runServerScenarios(version, ['--scenario', scenario])
+      failures = failuresOf(scenario, again.get(scenario)!)
+    }
+    said.push(...failures.map(({ id, errorMessage }) => `${scenario}:${id}: ${errorMessage}`))
+  }
+  expect(said).toEqual([])
 })
 
 test('authorization scenarios: metadata and the code grant, with a person who allows it', async () => {

@@ -232,6 +232,6 @@ test('what someone says is told to those who review at once, and to nobody at th
     json: { state: 'resolved' },
   })
   expect(resolved.status).toBe(200)
-  await events.until('event: threads\ndata: {}\n\nevent: threads\n')
+  await events.until('event: threads\n', 2)
   events.close()
 })

@@ -40,8 +40,9 @@ test('an owner switches it on, and the list and the gallery show it, on a phone 
     ['/sites', 'list'],
     ['/gallery', 'gallery'],
   ] as const) {
-    await visitor.goto(path)
     const picture = page.locator(`img.thumbnail[src*="${drop.slug}"]`)
+    // The gallery may show a list that is two seconds old.
+    await expect.poll(async () => (await visitor.goto(path), picture.count())).toBe(1)
     await picture.scrollIntoViewIfNeeded()
     await expect
       .poll(() => picture.evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth))

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createDns } from '../../control/drops/domains/dns/dns.ts'
 import { observe } from '../../control/drops/domains/dns/observe.ts'
 import { createProbe } from '../../control/drops/domains/dns/probe.ts'
+import { keys } from '../../shared/redis/keys.ts'
 import { startTestRedis, type TestRedis } from '../support/redis.ts'
 
 let server: TestRedis
@@ -46,6 +47,9 @@ test('the probe follows no redirect, reads no long body, and leaves private addr
   web.listen(0, '127.0.0.1')
   await once(web, 'listening')
   const challengePort = (web.address() as AddressInfo).port
+  // One that has read everything: the probe waits for nobody.
+  await redis.sadd(keys.edges, 'edge')
+  await redis.set(keys.edge('edge'), '9999999999999-0')
   const open = createProbe({ redis, challengePort, allowPrivateAddresses: true, allowLoopback: true })
   expect(await open.probe('redirect.test', ['127.0.0.1'])).toMatchObject([{ outcome: 'stranger', status: 302 }])
   expect(await open.probe('long.test', ['127.0.0.1'])).toMatchObject([{ outcome: 'stranger', status: 200 }])

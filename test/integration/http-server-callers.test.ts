@@ -112,6 +112,27 @@ test('a streamed reply is held back by a slow reader and destroyed when the read
   await destroyed
 })
 
+test('a body that is asked for after its caller left ends at once', async () => {
+  const asked = Promise.withResolvers<unknown>()
+  const { port } = await startServer([
+    {
+      method: 'POST',
+      path: '/late',
+      async handle(request) {
+        await new Promise((left) => request.signal.addEventListener('abort', left))
+        request.bytes(1_000_000).then(asked.resolve, asked.reject)
+        return noContent()
+      },
+    },
+  ])
+  const request = http.request({ port, host: '127.0.0.1', method: 'POST', path: '/late' })
+  request.on('error', () => {})
+  request.setHeader('content-length', '1000')
+  await new Promise((written) => request.write('a part of it', written))
+  request.destroy()
+  await expect(asked.promise).rejects.toThrow('The caller closed the connection.')
+})
+
 test('closing lets requests finish, and refuses new ones', async () => {
   const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const slow: Route = {
@@ -131,6 +152,31 @@ test('closing lets requests finish, and refuses new ones', async () => {
   expect(await (await answer).json()).toBe('done')
   await closed
   await expect(fetch(`${url}/slow`)).rejects.toThrow()
+})
+
+test('closing lets an answer leave that its caller takes slowly', async () => {
+  const large = Buffer.alloc(20_000_000, 65)
+  const given = Promise.withResolvers<void>()
+  const { port, server } = await startServer([
+    {
+      method: 'GET',
+      path: '/large',
+      async handle() {
+        setImmediate(() => given.resolve())
+        return { status: 200, body: large }
+      },
+    },
+  ])
+  const request = http.get({ port, host: '127.0.0.1', path: '/large' })
+  const [reply] = (await once(request, 'response')) as [http.IncomingMessage]
+  await given.promise
+  const closed = server.close(LONG_MS)
+  // It takes nothing until the server has nothing else left to wait for.
+  await sleep(100)
+  let bytes = 0
+  for await (const chunk of reply) bytes += (chunk as Buffer).length
+  expect(bytes).toBe(large.length)
+  await closed
 })
 
 test('closing cuts what outlasts the grace', async () => {

@@ -58,7 +58,7 @@ test('kill -9 of the supervisor: everything ends by itself; what heeds no signal
 
   const { supervisor } = running.pids()
   const left = everyProcess(running).filter((pid) => pid !== supervisor)
-  for (const pid of left) process.kill(pid, isGuard(pid) ? 'SIGKILL' : 'SIGSTOP')
+  for (const pid of left) halt(pid)
   running.kill('supervisor')
   await comesBack()
   expect(left.filter(isRunning)).toEqual([])
@@ -97,6 +97,15 @@ function begin(env: Readonly<Record<string, string>>): ChildProcess {
 /** The shells that wait for the end of the supervisor. */
 function isGuard(pid: number): boolean {
   return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('guard.sh')
+}
+
+/** Some processes of Postgres and Redis come and go: one that has gone meanwhile is no more. */
+function halt(pid: number): void {
+  try {
+    process.kill(pid, isGuard(pid) ? 'SIGKILL' : 'SIGSTOP')
+  } catch (error) {
+    if (!['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+  }
 }
 
 function everyProcess(running: OwnStack): number[] {

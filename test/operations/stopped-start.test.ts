@@ -54,16 +54,35 @@ async function begin(settings: Readonly<Record<string, string>> = {}): Promise<S
 test.each<NodeJS.Signals>(['SIGINT', 'SIGTERM'])(
   '%s while the database is being created: it is given up',
   async (signal) => {
-    const start = await begin()
-    await until(() => existsSync(path.join(start.dataDir, 'postgres.new')), 'initdb to begin')
-    const processes = processTree(start.pid)
-    expect(await start.interrupt(signal)).toBe(0)
-    expect(start.output).toEqual(['stopped'])
-    await until(() => !processes.some(isRunning), 'everything to end')
-    expect(await readdir(start.dataDir)).not.toContain('postgres')
-    await rm(start.dataDir, { recursive: true, force: true })
+    for (let tries = 1; ; tries++) {
+      const start = await begin()
+      await until(() => existsSync(path.join(start.dataDir, 'postgres.new')), 'initdb to begin')
+      const processes = processTree(start.pid)
+      const wasLate = initdbOf(processes) === undefined
+      expect(await start.interrupt(signal)).toBe(0)
+      await until(() => !processes.some(isRunning), 'everything to end')
+      const left = await readdir(start.dataDir)
+      await rm(start.dataDir, { recursive: true, force: true })
+      // This process stood still for so long that the database was there already.
+      if (wasLate && tries < 20) continue
+      expect([start.output, left.includes('postgres')]).toEqual([['stopped'], false])
+      return
+    }
   },
 )
+
+/** Held where it is: it would be done in a moment. Undefined when it is. */
+function initdbOf(processes: readonly number[]): number | undefined {
+  return processes.find((pid) => {
+    try {
+      if (!readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('initdb')) return false
+      process.kill(pid, 'SIGSTOP')
+      return true
+    } catch {
+      return false
+    }
+  })
+}
 
 test('SIGINT while a plane does not get ready: it is not waited for', async () => {
   // With a database that says nothing, control stays at its start until it has been stopped.

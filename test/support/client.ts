@@ -121,7 +121,7 @@ async function requestHttp1(prepared: Prepared): Promise<Answer> {
     ;[response] = (await Promise.race([once(sent, 'response'), failed])) as [http.IncomingMessage]
   } catch (error) {
     // The server had closed the connection that was left: the request did not arrive.
-    if (sent.reusedSocket && (error as NodeJS.ErrnoException).code === 'ECONNRESET')
+    if (sent.reusedSocket && ['ECONNRESET', 'EPIPE'].includes((error as NodeJS.ErrnoException).code ?? ''))
       return requestHttp1({ ...prepared, keepAlive: false })
     throw error
   }

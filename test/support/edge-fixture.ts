@@ -295,6 +295,10 @@ async function spawnEdge(
       EDGE_HTTP_PORT: '0',
       BASE_URL: 'https://localhost',
       EDGE_DRAIN: '5s',
+      // A test file is many visitors, whom the edge takes for one network.
+      EDGE_REQUESTS_PER_IP: '1000000',
+      EDGE_HANDSHAKES_PER_IP: '100000',
+      EDGE_CONNECTIONS_PER_IP: '100000',
       DRAIN_NOTICE: '0s',
       CONTROL_PORT: '9',
       METRICS_PORT: '0',

@@ -4,8 +4,8 @@ import type { Stack } from './stack.ts'
 
 export interface EventStream {
   readonly status: number
-  /** Resolves with the text so far once it holds this. */
-  until(text: string): Promise<string>
+  /** Resolves with the text so far once it holds this, so many times. */
+  until(text: string, times?: number): Promise<string>
   /** The edge has ended it. */
   readonly ended: Promise<void>
   close(): void
@@ -34,10 +34,10 @@ export function listenTo(
         status: answer.statusCode ?? 0,
         ended,
         close: () => request.destroy(),
-        until: (text) =>
+        until: (text, times = 1) =>
           new Promise((found) => {
             const look = (): void => {
-              if (!seen.includes(text)) return
+              if (seen.split(text).length <= times) return
               waiting.delete(look)
               found(seen)
             }

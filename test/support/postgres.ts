@@ -23,7 +23,9 @@ export interface TestDatabase {
 export async function createTestDatabase(): Promise<TestDatabase> {
   const server = await askBroker<{ url: string }>(inject('broker'), 'postgres')
   const name = `test_${randomBytes(6).toString('hex')}`
-  await asAdministrator(server.url, (sql) => sql.unsafe(`create database ${name} template ${TEMPLATE}`))
+  await whenUnused(() =>
+    asAdministrator(server.url, (sql) => sql.unsafe(`create database ${name} template ${TEMPLATE}`)),
+  )
   const url = `${server.url}?database=${name}`
   const sql = openDatabase({ url, maxConnections: 8 })
   return {
@@ -31,7 +33,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     sql,
     async close() {
       await sql.end({ timeout: 2 })
-      await asAdministrator(server.url, (admin) => admin.unsafe(`drop database ${name} with (force)`))
+      await whenUnused(() => asAdministrator(server.url, (admin) => admin.unsafe(`drop database ${name} with (force)`)))
     },
   }
 }
@@ -56,6 +58,19 @@ export async function startSharedPostgres(): Promise<SharedThing<{ url: string }
       await server.stop()
       await rm(dataDir, { recursive: true, force: true })
     },
+  }
+}
+
+const IN_USE = '55006'
+
+/** A process of Postgres may look after a database just then, and stand still on a busy machine: it waits five seconds for it. */
+async function whenUnused(work: () => Promise<void>): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work()
+    } catch (error) {
+      if ((error as { code?: string }).code !== IN_USE || tries === 20) throw error
+    }
   }
 }
 

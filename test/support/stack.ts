@@ -222,6 +222,10 @@ async function stackEnvironment(dataDir: string, workers: number, extra: Readonl
     CONTROL_PORT: String(controlPort),
     METRICS_PORT: String(metricsPort),
     EDGE_WORKERS: String(workers),
+    // A test file is many visitors, whom the edge takes for one network.
+    EDGE_REQUESTS_PER_IP: '1000000',
+    EDGE_HANDSHAKES_PER_IP: '100000',
+    EDGE_CONNECTIONS_PER_IP: '100000',
     // Tests act as many visitors from one machine.
     TRUSTED_PROXIES: '127.0.0.1,::1',
     ANONYMOUS_PER_HOUR: '10000',

@@ -8,6 +8,7 @@
  * that fails or is slow holds back its own messages only: each webhook has a few under way at most.
  */
 import { DAY_MS, SECOND_MS, type Clock } from '../../../shared/running/clock.ts'
+import { patiently } from '../../../shared/settings/patience.ts'
 import type { Log } from '../../../shared/running/log.ts'
 import type { Secrets } from '../../../shared/secrets/secrets.ts'
 import { createOutboxLoop } from '../../ground/database/outbox-loop.ts'
@@ -21,7 +22,7 @@ import type { SentAnswer, WebhookSender } from './send.ts'
 import { secretContext } from './webhooks.ts'
 
 /** Longer than an attempt takes. */
-const CLAIM_MS = 15 * SECOND_MS
+const CLAIM_MS = patiently(15 * SECOND_MS)
 /** Messages under way at one control, and of one webhook there. */
 const MAX_UNDER_WAY = 16
 const MAX_UNDER_WAY_EACH = 4

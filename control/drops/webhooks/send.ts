@@ -5,11 +5,12 @@
 import https from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { SECOND_MS } from '../../../shared/running/clock.ts'
+import { patiently } from '../../../shared/settings/patience.ts'
 import { isLoopbackName, isPublicAddress } from '../../../shared/http/ip.ts'
 import type { Dns } from '../domains/dns/dns.ts'
 import { hookHostOf, PRIVATE_ADDRESS, urlProblem } from './rules.ts'
 
-const TIMEOUT_MS = 10 * SECOND_MS
+const TIMEOUT_MS = patiently(10 * SECOND_MS)
 /** What is kept of an answer, for its owner to look at. */
 const MAX_ANSWER_BYTES = 2000
 
@@ -92,7 +93,7 @@ function post(url: URL, address: string, headers: Readonly<Record<string, string
       },
     )
     request.on('error', (error) =>
-      reject(error.name === 'TimeoutError' ? new Error('no answer within 10 seconds') : error),
+      reject(error.name === 'TimeoutError' ? new Error(`no answer within ${TIMEOUT_MS / SECOND_MS} seconds`) : error),
     )
     request.end(body)
   })

@@ -1,6 +1,7 @@
 /** uWS.App over node:http: listens, routes, and hands each request to its handler. */
+import { once } from 'node:events'
 import type { Server, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { Server as NetServer, type AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { MAX_HEADER_BYTES } from '../../../shared/contracts/limits.ts'
 import { nodeHttp } from '../../../shared/http/node-http.ts'
@@ -24,6 +25,9 @@ export class App {
   readonly #servers = new Set<Server>()
   /** How many have come on a connection. */
   readonly #heads = new WeakMap<Duplex, number>()
+
+  /** Answers that have not left whole. */
+  readonly #unwritten = new Set<ServerResponse>()
 
   #headsOf(socket: Duplex): number {
     return this.#heads.get(socket) ?? 0
@@ -121,12 +125,19 @@ export class App {
   #handle(message: ReceivedRequest, reply: ServerResponse): void {
     const [path, query] = splitTarget(message.url)
     const match = this.#routers.get(message.method)?.match(path) ?? this.#any.match(path)
+    this.#unwritten.add(reply)
+    reply.once('close', () => this.#unwritten.delete(reply))
     const response = new HttpResponse(message, reply)
     if (!match) {
       response.close()
       return
     }
     match.handler(response, new HttpRequest(message, path, query, match.parameters))
+  }
+
+  /** Resolves once all answers that were given are with the kernel, or their connections are gone. */
+  async written(): Promise<void> {
+    await Promise.all([...this.#unwritten].filter((reply) => reply.writableEnded).map((reply) => once(reply, 'close')))
   }
 
   close(): this {
@@ -156,9 +167,9 @@ function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
   socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`, () => socket.destroy())
 }
 
-/** Stops accepting; requests under way go on. */
+/** Stops accepting; requests under way go on. node:http itself would cut answers that were given and have not left whole. */
 export function closeListenSocket(socket: ListenSocket): void {
-  socket.close()
+  NetServer.prototype.close.call(socket)
 }
 
 export function localPort(socket: ListenSocket): number {

@@ -6,6 +6,7 @@ import type * as OpenIdClient from 'openid-client'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { errors } from '../../../shared/contracts/errors.ts'
 import { MINUTE_MS, type Clock } from '../../../shared/running/clock.ts'
+import { patiently } from '../../../shared/settings/patience.ts'
 import type { ProviderSettings } from '../../ground/terms/provider.ts'
 import {
   givesOffline,
@@ -18,7 +19,7 @@ import {
 } from './rules.ts'
 
 /** People wait for it. */
-const TIMEOUT_SECONDS = 5
+const TIMEOUT_SECONDS = patiently(5)
 /** What a provider says about itself is believed so long. Its keys are asked for with each sign-in: they may rotate. */
 const DISCOVERED_MS = 10 * MINUTE_MS
 /** Who shows again who they are has done so within this time: a provider that ignores the wish is found out. */

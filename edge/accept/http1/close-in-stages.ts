@@ -20,9 +20,17 @@ const ending = new WeakSet<object>()
 
 export function closeInStages(socket: Duplex, lastWords = ''): void {
   if (socket.writableEnded || socket.destroyed) return
-  const quiet = setTimeout(() => socket.destroy(), QUIET_MS)
+  let pieces = 0
+  const quiet = setTimeout(() => {
+    const before = pieces
+    // What came while this process stood still is read before the end of this turn.
+    setImmediate(() => pieces === before && socket.destroy())
+  }, QUIET_MS)
   const end = setTimeout(() => socket.destroy(), MAX_LINGER_MS)
-  throwAway(socket, () => quiet.refresh())
+  throwAway(socket, () => {
+    pieces += 1
+    quiet.refresh()
+  })
   socket.end(lastWords)
   socket.once('close', () => {
     clearTimeout(quiet)

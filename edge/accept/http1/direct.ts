@@ -86,7 +86,7 @@ export class DirectConnection {
   drain(): void {
     if (this.#isHandedOver) return this.#drainOfNode()
     if (this.#hasAsked) return this.#endIfIdle()
-    setTimeout(() => this.#endIfIdle(), FAREWELL_MS).unref()
+    afterFarewell(() => this.#endIfIdle())
   }
 
   /** The last that node:http has to send here. */
@@ -98,7 +98,7 @@ export class DirectConnection {
     const last = this.lastAnswer
     if (last !== undefined && !last.headersSent) last.shouldKeepAlive = false
     // Something has come since the last answer: perhaps a part of a request, of which the rest is on its way.
-    if (this.#socket.bytesRead !== this.#answeredBytes) setTimeout(() => this.#endOfNode(), FAREWELL_MS).unref()
+    if (this.#socket.bytesRead !== this.#answeredBytes) afterFarewell(() => this.#endOfNode())
     else this.#endOfNode()
   }
 
@@ -347,4 +347,9 @@ class PiecemealAnswer extends Writable {
     else this.#socket.destroy()
     done(null)
   }
+}
+
+/** What came while this process stood still is read before it ends anything. */
+function afterFarewell(end: () => void): void {
+  setTimeout(() => setImmediate(end), FAREWELL_MS).unref()
 }

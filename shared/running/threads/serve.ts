@@ -8,9 +8,14 @@ export function serveJobs<Job>(perform: (job: Job) => Promise<unknown>): void {
   if (!port) throw new Error('must run in a worker thread')
   port.on('message', async (job: Job) => {
     const reply = await answer(perform, job)
-    const { user, system } = process.threadCpuUsage()
-    port.postMessage({ ...reply, spentMs: (user + system) / 1000 } satisfies JobReply & SpentTime)
+    port.postMessage({ ...reply, spentMs: spentMs() } satisfies JobReply & SpentTime)
   })
+}
+
+/** Processor time of this thread since it began. It is a call to the kernel. */
+export function spentMs(): number {
+  const { user, system } = process.threadCpuUsage()
+  return (user + system) / 1000
 }
 
 async function answer<Job>(perform: (job: Job) => Promise<unknown>, job: Job): Promise<JobReply> {

@@ -87,13 +87,17 @@ work()`
 
 test('a parent notices a child that was stopped, and only that one', async () => {
   const idle = await program('idle', 'setInterval(() => {}, 1000)')
-  const children = ['well', 'stopped'].map((name) => ({ name, process: fork(idle) }))
+  // On a busy machine a child stands still for seconds too, so that the one that is well has a hundred times as long.
+  const children = [
+    { name: 'well', process: fork(idle), maxUnanswered: 6000 },
+    { name: 'stopped', process: fork(idle), maxUnanswered: 60 },
+  ]
   onTestFinished(() => {
     for (const { process: child } of children) child.kill('SIGKILL')
   })
   const silent: string[] = []
-  const stops = children.map(({ name, process: child }) =>
-    askForPongs(child, () => silent.push(name), { pingMs: 100, maxUnanswered: 60 }),
+  const stops = children.map(({ name, process: child, maxUnanswered }) =>
+    askForPongs(child, () => silent.push(name), { pingMs: 100, maxUnanswered }),
   )
   await Promise.all(children.map(({ process: child }) => new Promise((resolve) => child.once('message', resolve))))
   children[1]!.process.kill('SIGSTOP')

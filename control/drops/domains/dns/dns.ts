@@ -1,9 +1,6 @@
 /** Questions to DNS. Every one has a time limit; an odd answer is a finding, not an error. */
 import { Resolver } from 'node:dns/promises'
-import { SECOND_MS } from '../../../../shared/running/clock.ts'
-
-const QUERY_TIMEOUT_MS = 2 * SECOND_MS
-const QUERY_TRIES = 2
+import { askDns, DNS_QUESTION } from '../../../../shared/http/dns-question.ts'
 
 export type DnsFailure = 'servfail' | 'timeout'
 
@@ -32,7 +29,7 @@ export interface Dns {
 
 /** `server`: host:port of the resolver to ask; undefined: the system's. */
 export function createDns(server: string | undefined): Dns {
-  const resolver = new Resolver({ timeout: QUERY_TIMEOUT_MS, tries: QUERY_TRIES })
+  const resolver = new Resolver(DNS_QUESTION)
   if (server !== undefined) resolver.setServers([server])
   return {
     a: (name) => ask(() => resolver.resolve4(name)),
@@ -54,7 +51,7 @@ function caaProperties(record: object): CaaProperty[] {
 
 async function ask<Value>(query: () => Promise<Value[]>): Promise<DnsAnswer<Value>> {
   try {
-    return { values: await query(), failure: undefined }
+    return { values: await askDns(query), failure: undefined }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENODATA' || code === 'ENOTFOUND') return { values: [], failure: undefined }

@@ -8,10 +8,11 @@ import type { Redis } from 'ioredis'
 import { announceChallenge, withdrawChallenge } from '../../../../shared/certificates/challenges.ts'
 import { nodeHttp } from '../../../../shared/http/node-http.ts'
 import { SECOND_MS } from '../../../../shared/running/clock.ts'
+import { patiently } from '../../../../shared/settings/patience.ts'
 import { isLoopback, isPublicAddress } from '../../../../shared/http/ip.ts'
 
-const WAIT_FOR_EDGES_MS = 2 * SECOND_MS
-const REQUEST_TIMEOUT_MS = 5 * SECOND_MS
+const WAIT_FOR_EDGES_MS = patiently(2 * SECOND_MS)
+const REQUEST_TIMEOUT_MS = patiently(5 * SECOND_MS)
 /** A few of many addresses tell enough. */
 const MAX_ADDRESSES = 4
 const MAX_BODY_BYTES = 1024

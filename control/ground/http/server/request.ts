@@ -117,7 +117,14 @@ export class IncomingRequest implements Request {
   }
 
   stream(): Readable {
-    return (this.#body ??= bodyStream(this.#request, this.#surroundings.onBodyBytes, this.#surroundings.pace))
+    return (this.#body ??= this.#openStream())
+  }
+
+  #openStream(): Readable {
+    const body = bodyStream(this.#request, this.#surroundings.onBodyBytes, this.#surroundings.pace)
+    // Who left before anyone asked for the body sends no more of it, and nothing else says so.
+    if (this.#response.completed) body.destroy(new CallerLeft())
+    return body
   }
 
   multipart(onPart: (part: Part) => Promise<void>, options?: MultipartOptions): Promise<void> {

@@ -2,7 +2,7 @@
  * The web server of the control plane. Only this folder knows hyper-express: a request comes in, its route
  * handles it, and whatever was returned or thrown goes out as a reply.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { Server, type Request as ServerRequest, type Response as ServerResponse } from 'hyper-express'
 import { SECOND_MS, type Clock } from '../../../../shared/running/clock.ts'
 import { isEncoded } from '../../../../shared/http/content-coding.ts'
@@ -14,6 +14,7 @@ import { createShares, type ShareLimits, type Shares } from '../../../../shared/
 import type { Tracer } from '../../../../shared/running/traces.ts'
 import { patiently } from '../../../../shared/settings/patience.ts'
 import { noteLeaving, noteNetwork } from '../../database/call.ts'
+import type { App } from '../../uws/app.ts'
 import { CallerLeft, PACE, type Pace } from '../bodies/body.ts'
 import { createBufferCollector } from './buffer-garbage.ts'
 import { asPartOf } from './current-request.ts'
@@ -158,12 +159,21 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     async close(graceMs, noticeMs = 0) {
       closing = true
       await sleep(noticeMs)
+      // What came while this process stood still is read first.
+      await setImmediate()
       const timer = setTimeout(() => server.force_close(), graceMs)
       await server.shutdown()
+      await written(server)
       clearTimeout(timer)
       server.force_close()
     },
   }
+}
+
+/** An answer that was given may not have left: a large one to a slow caller. */
+async function written({ uws_instance: app }: Server): Promise<void> {
+  // The native server says nothing of it.
+  await (app as Partial<Pick<App, 'written'>>).written?.()
 }
 
 function register(

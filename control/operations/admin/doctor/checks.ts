@@ -126,10 +126,15 @@ async function poolerFinding(sql: Pool): Promise<Finding> {
   )
 }
 
+/** How far apart the clocks are at least: it was asked for the time at some moment between these two. Pure. */
+export function leastSkew(theirs: number, asked: number, answered: number): number {
+  return Math.max(0, asked - theirs, theirs - answered)
+}
+
 async function askPostgres(sql: Pool): Promise<Finding[]> {
   const asked = Date.now()
   const { version, now } = await databaseFacts(sql)
-  const skewMs = Math.abs(now.getTime() - (asked + Date.now()) / 2)
+  const skewMs = leastSkew(now.getTime(), asked, Date.now())
   const applied = new Set(await appliedMigrations(sql))
   const pending = (await migrationNames()).filter((name) => !applied.has(name))
   const backlog = pending.length > 0 ? 0 : await outboxBacklog(sql)
