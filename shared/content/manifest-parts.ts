@@ -41,7 +41,7 @@ export function isLong({ files }: Pick<Manifest, 'files'>): boolean {
 /** The bytes of a long manifest, piece by piece. `textOf` is `encodePart`, or knows what that would give. */
 export function* encodeLong(manifest: Manifest, textOf: (files: ManifestFiles) => Buffer): Generator<Buffer> {
   let isFirst = true
-  for (const files of partsOf(manifest.files)) {
+  for (const files of filesByPart(manifest.files)) {
     yield isFirst ? FIRST_LINE : BETWEEN
     yield textOf(files)
     isFirst = false
@@ -72,7 +72,7 @@ export function splitLong(bytes: Buffer): { readonly texts: readonly Buffer[]; r
 }
 
 /** The files in their order, part by part. Pure. */
-export function* partsOf(files: ManifestFiles): Generator<ManifestFiles> {
+export function* filesByPart(files: ManifestFiles): Generator<ManifestFiles> {
   let from = 0
   for (const [index, [name]] of files.entries()) {
     const next = index + 1

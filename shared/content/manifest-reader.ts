@@ -35,7 +35,7 @@ export interface ReadManifest<Read> {
   /** The manifest without its files. */
   readonly rest: Manifest
   readonly parts: readonly ManifestPart<Read>[]
-  /** Of its bytes. */
+  /** Length of its bytes. */
   readonly size: number
 }
 

@@ -1,6 +1,6 @@
 /** Where the parts of a long manifest end: bounded whatever the names are, and far from a change as they were. */
 import { describe, expect, test } from 'vitest'
-import { decodePart, encodePart, partsOf } from '../../../shared/content/manifest-parts.ts'
+import { decodePart, encodePart, filesByPart } from '../../../shared/content/manifest-parts.ts'
 import type { ManifestFile, ManifestFiles } from '../../../shared/contracts/manifest.ts'
 
 const FILE: ManifestFile = { hash: 'a'.repeat(64), size: 1, type: 'text/plain' }
@@ -25,7 +25,7 @@ describe.each(Object.entries(sites))('%s', (_, nameOf) => {
   const files = filesOf(namesOf(nameOf))
 
   test('parts are the files in their order, each of some hundred', () => {
-    const parts = [...partsOf(files)]
+    const parts = [...filesByPart(files)]
     expect(parts.flat()).toEqual(files)
     const lengths = parts.slice(0, -1).map(({ length }) => length)
     expect(Math.min(...lengths)).toBeGreaterThanOrEqual(64)
@@ -43,14 +43,14 @@ describe.each(Object.entries(sites))('%s', (_, nameOf) => {
     ['another last file', (all: ManifestFiles) => all.with(-1, ['~', FILE])],
     ['a file with other bytes', (all: ManifestFiles) => all.with(7000, [all[7000]![0], { ...FILE, size: 2 }])],
   ])('%s changes few parts', (_each, change) => {
-    const before = new Set([...partsOf(files)].map((part) => encodePart(part).toString()))
-    const changed = [...partsOf(change(files))].filter((part) => !before.has(encodePart(part).toString()))
+    const before = new Set([...filesByPart(files)].map((part) => encodePart(part).toString()))
+    const changed = [...filesByPart(change(files))].filter((part) => !before.has(encodePart(part).toString()))
     expect(changed.length).toBeLessThanOrEqual(3)
   })
 })
 
 test('no files are no part', () => {
-  expect([...partsOf([])]).toEqual([])
+  expect([...filesByPart([])]).toEqual([])
 })
 
 /** Names of which each ends a part, or none does, as a publisher could choose them. */
@@ -59,7 +59,7 @@ function chosen(count: number, isWanted: (isEnd: boolean) => boolean): string[] 
   for (let number = 0; names.length < count; number++) {
     const name = `n${number}`
     // Sixty-four times the same name: the last of them ends the part if that name does.
-    const [first] = partsOf(filesOf(Array.from({ length: 80 }, () => name)))
+    const [first] = filesByPart(filesOf(Array.from({ length: 80 }, () => name)))
     if (isWanted(first!.length === 64)) names.push(name)
   }
   return names
@@ -71,7 +71,7 @@ test.each([
 ] as const)('names %s', (_, isWanted, length) => {
   const names = chosen(16, isWanted)
   const files = filesOf(Array.from({ length: 2048 }, (_each, index) => names[index % names.length]!))
-  expect(new Set([...partsOf(files)].map((part) => part.length))).toEqual(new Set([length]))
+  expect(new Set([...filesByPart(files)].map((part) => part.length))).toEqual(new Set([length]))
 })
 
 test('a part is read as it was written; one with an entry that is no file is refused', () => {

@@ -86,7 +86,7 @@ export function createManifests(blobs: Pick<BlobStore, 'read' | 'put' | 'writer'
 /** What parts of manifests that are in memory look like in their bytes. */
 interface PartTexts {
   note(files: ManifestFiles, text?: Buffer): ManifestFiles
-  /** Of a part with the very same files; undefined when they were never seen together. */
+  /** The text of a part with the very same files; undefined when they were never seen together. */
   find(files: ManifestFiles): Buffer | undefined
 }
 
