@@ -1,5 +1,4 @@
 /** What `doctor` found: one thing that was asked, how it is, and what to do about it. */
-import { patiently } from '../../../../shared/settings/patience.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
 
 export interface Finding {
@@ -29,8 +28,8 @@ export type Check<Config = CommonConfig> = (config: Config) => Promise<Finding[]
 
 export const START_IT =
   'Start Dropway with "npm start", or "npm run control" and "npm run edge" on machines of their own, with the same environment.'
-export const CONNECT_TIMEOUT_MS = patiently(2000)
-export const ANSWER_TIMEOUT_MS = patiently(5000)
+export const CONNECT_TIMEOUT_MS = 2000
+export const ANSWER_TIMEOUT_MS = 5000
 
 export function messageOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
