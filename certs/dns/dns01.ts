@@ -59,9 +59,11 @@ export function composeDns01(
   }
 
   async function remove(proof: Proof): Promise<void> {
-    const record = announced.get(keyOf(proof)) ?? (await recordOf(proof))
-    await keeper.remove(record).catch(() => keeper.remove(record))
+    const record = announced.get(keyOf(proof))
     announced.delete(keyOf(proof))
+    // A process that has ended since put them there: the names are looked up again.
+    if (record === undefined) return keeper.remove(await recordOf(proof))
+    await keeper.remove(record).catch(() => keeper.remove(record))
   }
   return {
     async covers(host) {

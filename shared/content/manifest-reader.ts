@@ -9,7 +9,7 @@ import { decodeManifest, type Manifest, type ManifestFiles } from '../contracts/
 import { decodePart, splitLong } from './manifest-parts.ts'
 
 /** A part of a long manifest, as it is stored and as it was read. */
-interface LongPart<Read> {
+export interface LongPart<Read> {
   readonly text: Buffer
   /** Tells apart nearly all texts; whether two are the same is another question. */
   readonly key: string
@@ -23,7 +23,7 @@ export function manifestPart<Read>(text: Buffer, read: Read): LongPart<Read> {
   return { text, key: keyOf(text), read }
 }
 
-function isOfLong<Read>(part: ManifestPart<Read>): part is LongPart<Read> {
+export function isOfLong<Read>(part: ManifestPart<Read>): part is LongPart<Read> {
   return part.text !== undefined
 }
 
@@ -45,12 +45,13 @@ export interface ManifestReader<Read> {
   /** Parts that are held are found again, until they have been released as often. */
   hold(parts: readonly ManifestPart<Read>[]): void
   release(parts: readonly ManifestPart<Read>[]): void
+  holds(part: ManifestPart<Read>): boolean
 }
 
 /** `readPart` makes of the files what is kept of them. */
 export function createManifestReader<Read>(
   blobs: Pick<BlobStore, 'read'>,
-  readPart: (files: ManifestFiles, text?: Buffer) => Read,
+  readPart: (files: ManifestFiles) => Read,
 ): ManifestReader<Read> {
   const held = new Map<string, { readonly part: ManifestPart<Read>; times: number }>()
 
@@ -64,7 +65,7 @@ export function createManifestReader<Read>(
     await setImmediate()
     // A view would keep the bytes of the whole manifest.
     const text = Buffer.from(view)
-    return manifestPart(text, readPart(decodePart(text), text))
+    return manifestPart(text, readPart(decodePart(text)))
   }
 
   return {
@@ -72,8 +73,9 @@ export function createManifestReader<Read>(
       const bytes = await blobs.read(hash)
       const split = splitLong(bytes)
       if (!split) {
-        const { files, ...rest } = decodeManifest(bytes)
-        return { rest: { ...rest, files: [] }, parts: [{ read: readPart(files) }], size: bytes.length }
+        const manifest = decodeManifest(bytes)
+        const parts = [{ read: readPart(manifest.files) }]
+        return { rest: { ...manifest, files: [] }, parts, size: bytes.length }
       }
       const parts: ManifestPart<Read>[] = []
       for (const text of split.texts) parts.push(find(text) ?? (await decode(text)))
@@ -92,5 +94,6 @@ export function createManifestReader<Read>(
         if (known?.part === part && (known.times -= 1) === 0) held.delete(part.key)
       }
     },
+    holds: (part) => isOfLong(part) && held.get(part.key)?.part === part,
   }
 }

@@ -113,8 +113,9 @@ function isPlainObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-export function encodeManifest(manifest: Manifest): Buffer {
-  return Buffer.from(JSON.stringify(manifest))
+/** Its files before all else, wherever the manifest comes from. */
+export function encodeManifest({ v, files, ...rest }: Manifest): Buffer {
+  return Buffer.from(JSON.stringify({ v, files, ...rest }))
 }
 
 /** Files are most of a manifest: the common ones are checked by hand, in a tenth of the time that the schema takes. */

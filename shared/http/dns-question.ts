@@ -7,20 +7,16 @@ import { SECOND_MS } from '../running/clock.ts'
 /** For `Resolver`. */
 export const DNS_QUESTION = { timeout: 2 * SECOND_MS, tries: 2 } as const
 const WHOLE_MS = DNS_QUESTION.timeout * DNS_QUESTION.tries
-/** A second try waits up to twice as long as the first: longer than both no query takes, unless nobody looked at the clock. */
-const LONGEST_MS = 2 * WHOLE_MS
 
-/** Fails as the query does, with ETIMEOUT only when the server had that time, and this process did not stand still for it. */
+/** Fails as the query does, with ETIMEOUT only when the servers had that time. */
 export async function askDns<Answer>(query: () => Promise<Answer>): Promise<Answer> {
   const deadline = performance.now() + WHOLE_MS
   for (;;) {
-    const asked = performance.now()
     try {
       return await query()
     } catch (error) {
       const isSilent = (error as NodeJS.ErrnoException).code === 'ETIMEOUT'
-      const stoodStill = performance.now() - asked > LONGEST_MS
-      if (!isSilent || (performance.now() >= deadline && !stoodStill)) throw error
+      if (!isSilent || performance.now() >= deadline) throw error
     }
   }
 }

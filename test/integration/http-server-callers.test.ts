@@ -154,6 +154,30 @@ test('closing lets requests finish, and refuses new ones', async () => {
   await expect(fetch(`${url}/slow`)).rejects.toThrow()
 })
 
+test('closing ends idle connections at once, while others are owed an answer', async () => {
+  const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const slow: Route = {
+    method: 'GET',
+    path: '/slow',
+    async handle() {
+      begun.resolve()
+      await released.promise
+      return json(200, 'done')
+    },
+  }
+  const { port, url, server } = await startServer([slow, hello])
+  const answer = fetch(`${url}/slow`)
+  await begun.promise
+  const idle = net.connect(port, '127.0.0.1')
+  idle.write('GET /hello HTTP/1.1\r\nhost: x\r\n\r\n')
+  await once(idle, 'data')
+  const closed = server.close(LONG_MS)
+  await once(idle, 'close')
+  released.resolve()
+  expect(await (await answer).json()).toBe('done')
+  await closed
+})
+
 test('closing lets an answer leave that its caller takes slowly', async () => {
   const large = Buffer.alloc(20_000_000, 65)
   const given = Promise.withResolvers<void>()

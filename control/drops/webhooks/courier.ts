@@ -21,8 +21,8 @@ import { verdictOnFailure, isTaken, mustSwitchOff, signaturesOf, userAgentOf } f
 import type { SentAnswer, WebhookSender } from './send.ts'
 import { secretContext } from './webhooks.ts'
 
-/** Longer than an attempt takes. */
-const CLAIM_MS = patiently(15 * SECOND_MS)
+/** Longer than an attempt takes: two questions to DNS and ten seconds for the answer. */
+const CLAIM_MS = patiently(30 * SECOND_MS)
 /** Messages under way at one control, and of one webhook there. */
 const MAX_UNDER_WAY = 16
 const MAX_UNDER_WAY_EACH = 4

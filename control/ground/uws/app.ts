@@ -1,11 +1,11 @@
 /** uWS.App over node:http: listens, routes, and hands each request to its handler. */
-import { once } from 'node:events'
 import type { Server, ServerResponse } from 'node:http'
 import { Server as NetServer, type AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { MAX_HEADER_BYTES } from '../../../shared/contracts/limits.ts'
 import { nodeHttp } from '../../../shared/http/node-http.ts'
 import type { ReceivedRequest } from '../../../shared/http/received-request.ts'
+import { Connections } from './connections.ts'
 import { HttpRequest } from './http-request.ts'
 import { HttpResponse } from './http-response.ts'
 import { Router } from './router.ts'
@@ -19,6 +19,8 @@ const HEADERS_TIMEOUT_MS = 30_000
 /** For a head that is late: what this process did not read while it stood still is read within its next turns, on a busy machine too. */
 const LAST_CHANCE_MS = 10_000
 
+const connectionsOf = new WeakMap<ListenSocket, Connections>()
+
 export class App {
   readonly #routers = new Map<string, Router<Handler>>()
   readonly #any = new Router<Handler>()
@@ -26,8 +28,7 @@ export class App {
   /** How many have come on a connection. */
   readonly #heads = new WeakMap<Duplex, number>()
 
-  /** Answers that have not left whole. */
-  readonly #unwritten = new Set<ServerResponse>()
+  readonly #connections = new Connections()
 
   #headsOf(socket: Duplex): number {
     return this.#heads.get(socket) ?? 0
@@ -114,6 +115,8 @@ export class App {
         if (this.#headsOf(socket) === before) refuseMalformed(error, socket)
       }, LAST_CHANCE_MS)
     })
+    server.on('connection', (socket) => this.#connections.add(socket))
+    connectionsOf.set(server, this.#connections)
     server.once('error', () => done(false))
     server.listen(where, () => {
       this.#servers.add(server)
@@ -125,8 +128,7 @@ export class App {
   #handle(message: ReceivedRequest, reply: ServerResponse): void {
     const [path, query] = splitTarget(message.url)
     const match = this.#routers.get(message.method)?.match(path) ?? this.#any.match(path)
-    this.#unwritten.add(reply)
-    reply.once('close', () => this.#unwritten.delete(reply))
+    this.#connections.owe(message.socket, reply)
     const response = new HttpResponse(message, reply)
     if (!match) {
       response.close()
@@ -135,9 +137,9 @@ export class App {
     match.handler(response, new HttpRequest(message, path, query, match.parameters))
   }
 
-  /** Resolves once all answers that were given are with the kernel, or their connections are gone. */
-  async written(): Promise<void> {
-    await Promise.all([...this.#unwritten].filter((reply) => reply.writableEnded).map((reply) => once(reply, 'close')))
+  /** After it has stopped listening: resolves when every answer has left. */
+  ended(): Promise<void> {
+    return this.#connections.ended()
   }
 
   close(): this {
@@ -167,9 +169,10 @@ function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
   socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`, () => socket.destroy())
 }
 
-/** Stops accepting; requests under way go on. node:http itself would cut answers that were given and have not left whole. */
+/** Stops accepting; requests under way go on, and idle connections end. */
 export function closeListenSocket(socket: ListenSocket): void {
   NetServer.prototype.close.call(socket)
+  connectionsOf.get(socket)?.close()
 }
 
 export function localPort(socket: ListenSocket): number {

@@ -46,7 +46,20 @@ test('a long manifest is read as it was written, also as the release before wrot
   expect(decodeManifest(await store.read(hash))).toEqual(site)
   const before = await store.put(encodeManifest(site))
   expect(before.hash).not.toBe(hash)
-  expect(await createManifests(store).read(before.hash)).toEqual(site)
+  const manifests = createManifests(store)
+  const read = await manifests.read(before.hash)
+  expect(read).toEqual(site)
+  // What is made of it is laid out like any other.
+  expect((await manifests.write(read)).hash).toBe(hash)
+  const changed = { ...read, files: read.files.with(7, entryOf('page-0007.html', 1)) }
+  expect(await createManifests(store).read((await manifests.write(changed)).hash)).toEqual(changed)
+})
+
+test('a short manifest that was read is written again as it was', async () => {
+  const store = createStore()
+  const { hash } = await createManifests(store).write(pageOf(1))
+  const manifests = createManifests(store)
+  expect((await manifests.write(await manifests.read(hash))).hash).toBe(hash)
 })
 
 test('a name with a line feed or a comma at its end is no end of a line', async () => {

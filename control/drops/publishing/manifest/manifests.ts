@@ -3,7 +3,13 @@ import { setImmediate } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { BlobStore, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
 import { encodeLong, encodePart, isLong } from '../../../../shared/content/manifest-parts.ts'
-import { createManifestReader, manifestPart, type ManifestPart } from '../../../../shared/content/manifest-reader.ts'
+import {
+  createManifestReader,
+  isOfLong,
+  manifestPart,
+  type LongPart,
+  type ManifestPart,
+} from '../../../../shared/content/manifest-reader.ts'
 import {
   encodeManifest,
   type Manifest,
@@ -12,8 +18,8 @@ import {
 } from '../../../../shared/contracts/manifest.ts'
 import { sideBySide } from '../../../../shared/values/side-by-side.ts'
 
-/** The manifests of the sites that are being worked on, by their encoded size. */
-const KEPT_BYTES = 32_000_000
+/** The manifests of the sites that are being worked on, by their encoded size and that of the texts that long ones hold. */
+const KEPT_BYTES = 48_000_000
 /** A manifest in memory takes a kilobyte beside its texts: tens of thousands of pages alone would be more than all sites. */
 const MOST_KEPT = 1000
 
@@ -22,33 +28,56 @@ export interface Manifests {
   write(manifest: Manifest): Promise<StoredBlob>
 }
 
+type Part = ManifestPart<ManifestFiles>
+
 interface Kept {
   readonly manifest: Manifest
-  readonly parts: readonly ManifestPart<ManifestFiles>[]
+  readonly parts: readonly Part[]
 }
 
 export function createManifests(blobs: Pick<BlobStore, 'read' | 'put' | 'writer'>): Manifests {
-  const texts = createPartTexts()
-  const reader = createManifestReader(blobs, texts.note)
+  const reader = createManifestReader(blobs, (files) => files)
+  /** Parts of the manifests that are kept, by the first of their files. */
+  const byFirstFile = new Map<ManifestFile, LongPart<ManifestFiles>>()
   const kept = new LRUCache<string, Kept>({
     max: MOST_KEPT,
     maxSize: KEPT_BYTES,
-    dispose: ({ parts }) => reader.release(parts),
+    dispose: release,
   })
+
+  function release({ parts }: Kept): void {
+    reader.release(parts)
+    for (const part of parts) {
+      const [first] = part.read
+      if (first && byFirstFile.get(first[1]) === part && !reader.holds(part)) byFirstFile.delete(first[1])
+    }
+  }
 
   function keep(hash: string, entry: Kept, size: number): void {
     reader.hold(entry.parts)
-    kept.set(hash, entry, { size })
+    for (const part of entry.parts) {
+      const [first] = part.read
+      if (first && isOfLong(part)) byFirstFile.set(first[1], part)
+    }
+    const textBytes = entry.parts.reduce((sum, { text }) => sum + (text?.length ?? 0), 0)
+    kept.set(hash, entry, { size: size + textBytes })
     // One that is larger than all may be is not kept.
-    if (kept.peek(hash) !== entry) reader.release(entry.parts)
+    if (kept.peek(hash) !== entry) release(entry)
+  }
+
+  /** A part that is in memory and has the very same files. */
+  function knownPart(files: ManifestFiles): LongPart<ManifestFiles> | undefined {
+    const [first] = files
+    const known = first && byFirstFile.get(first[1])
+    return known && areSame(known.read, files) ? known : undefined
   }
 
   async function writeLong(manifest: Manifest): Promise<StoredBlob> {
-    const parts: ManifestPart<ManifestFiles>[] = []
+    const parts: Part[] = []
     const textOf = (files: ManifestFiles): Buffer => {
-      const text = texts.find(files) ?? encodePart(files)
-      parts.push(manifestPart(text, texts.note(files, text)))
-      return text
+      const part = knownPart(files) ?? manifestPart(encodePart(files), files)
+      parts.push(part)
+      return part.text
     }
     const writer = await blobs.writer()
     try {
@@ -79,30 +108,6 @@ export function createManifests(blobs: Pick<BlobStore, 'read' | 'put' | 'writer'
       const stored = await blobs.put(encodeManifest(manifest))
       keep(stored.hash, { manifest, parts: [] }, stored.size)
       return stored
-    },
-  }
-}
-
-/** What parts of manifests that are in memory look like in their bytes. */
-interface PartTexts {
-  note(files: ManifestFiles, text?: Buffer): ManifestFiles
-  /** The text of a part with the very same files; undefined when they were never seen together. */
-  find(files: ManifestFiles): Buffer | undefined
-}
-
-function createPartTexts(): PartTexts {
-  /** By the first file of a part. */
-  const known = new WeakMap<ManifestFile, { readonly files: ManifestFiles; readonly text: Buffer }>()
-  return {
-    note(files, text) {
-      const [first] = files
-      if (first && text) known.set(first[1], { files, text })
-      return files
-    },
-    find(files) {
-      const [first] = files
-      const found = first && known.get(first[1])
-      return found && areSame(found.files, files) ? found.text : undefined
     },
   }
 }

@@ -79,6 +79,7 @@ async function* recompress(
   const variants = variantsOf(former, open)
   const { requests, stepBytes, width, work } = passOf(open, variants)
   const steps = compressionSteps(requests, stepBytes)
+  let given = manifestHash
   for (const [index, step] of steps.entries()) {
     await inParallel(
       batchesOf(step, (request) => request.size),
@@ -94,11 +95,10 @@ async function* recompress(
     const refined = withSmallerVariants(manifest, variants, done)
     const isWhole = index === steps.length - 1
     const changed = changedFiles(manifest, refined)
-    if (changed.length === 0) yield { isWhole, smaller: undefined }
-    else {
-      const { hash } = await manifests.write(refined)
-      yield { isWhole, smaller: { manifestHash: hash, blobs: [...new Set([...variantsIn(changed), hash])] } }
-    }
+    const hash = changed.length === 0 ? given : (await manifests.write(refined)).hash
+    if (hash === given) yield { isWhole, smaller: undefined }
+    else yield { isWhole, smaller: { manifestHash: hash, blobs: [...new Set([...variantsIn(changed), hash])] } }
+    given = hash
   }
 }
 

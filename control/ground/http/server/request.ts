@@ -123,7 +123,7 @@ export class IncomingRequest implements Request {
   #openStream(): Readable {
     const body = bodyStream(this.#request, this.#surroundings.onBodyBytes, this.#surroundings.pace)
     // Who left before anyone asked for the body sends no more of it, and nothing else says so.
-    if (this.#response.completed) body.destroy(new CallerLeft())
+    if (this.#response.completed) body.on('error', () => {}).destroy(new CallerLeft())
     return body
   }
 

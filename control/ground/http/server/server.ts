@@ -163,7 +163,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       await setImmediate()
       const timer = setTimeout(() => server.force_close(), graceMs)
       await server.shutdown()
-      await written(server)
+      await ended(server)
       clearTimeout(timer)
       server.force_close()
     },
@@ -171,9 +171,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
 }
 
 /** An answer that was given may not have left: a large one to a slow caller. */
-async function written({ uws_instance: app }: Server): Promise<void> {
+async function ended({ uws_instance: app }: Server): Promise<void> {
   // The native server says nothing of it.
-  await (app as Partial<Pick<App, 'written'>>).written?.()
+  await (app as Partial<Pick<App, 'ended'>>).ended?.()
 }
 
 function register(
