@@ -158,13 +158,20 @@ function createTrimming(store: BlobStore, maxBytes: number): (bytes: number) => 
   /** The count starts as if it were due: copies of an earlier process count too. */
   let addedBytes = maxBytes
   let trimming: Promise<void> | undefined
-  return (bytes) => {
-    addedBytes += bytes
+  /** What is added while it trims may make it due again, and nothing may be added after that. */
+  function trimIfDue(): void {
     if (addedBytes < maxBytes * MEASURE_SHARE || trimming) return
     addedBytes = 0
     trimming = trim(store, maxBytes)
       .catch(() => undefined)
-      .finally(() => (trimming = undefined))
+      .finally(() => {
+        trimming = undefined
+        trimIfDue()
+      })
+  }
+  return (bytes) => {
+    addedBytes += bytes
+    trimIfDue()
   }
 }
 

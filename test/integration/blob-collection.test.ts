@@ -39,20 +39,21 @@ async function storeNew(blobs: BlobStore, count: number): Promise<string[]> {
   return stored.map(({ hash }) => hash).toSorted()
 }
 
-/** As a database would be that was made after what the store holds. */
-const beginAnew = () => control.sql`update schema_migrations set applied_at = clock_timestamp()`
+/** As a database would be that was made after what the store holds, or before: a minute, for the clocks of both. */
+const begin = (when: 'after' | 'before') =>
+  control.sql`update schema_migrations set applied_at = clock_timestamp() + ${when === 'after' ? '1 minute' : '-1 minute'}::interval`
 
 test('nothing goes while the database knows no version, and nothing of a store that it mostly does not know', async () => {
   const { blobCollection, blobs } = control.services
   const lost = await storeNew(blobs, 3)
-  await beginAnew()
+  await begin('after')
   aheadMs = 2 * DAY_MS
   expect(await blobCollection.run()).toEqual({ removed: 0, held: 3 })
   expect(await hashesIn(blobs)).toEqual(lost)
 
   // A first page on the new database makes it no better known to the store.
   lost.push(...(await storeNew(blobs, 30)))
-  await beginAnew()
+  await begin('after')
   await control.publishPage(await control.newActor('business'), 'first')
   expect(await blobCollection.run()).toEqual({ removed: 0, held: 33 })
   expect(await hashesIn(blobs)).toEqual(expect.arrayContaining(lost))
@@ -76,6 +77,7 @@ test('nothing goes of a store that holds nothing of what the versions need', asy
 
 test('what uploads left that were never finished goes, however much of the store it is', async () => {
   const { blobCollection, blobs } = control.services
+  await begin('before')
   await control.publishPage(await control.newActor('business'), 'small')
   const abandoned = await storeNew(blobs, 60)
   aheadMs = 2 * DAY_MS

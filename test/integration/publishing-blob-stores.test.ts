@@ -349,9 +349,23 @@ describe('the cache in front of a distant store', () => {
   }
 
   test('asks once for a blob that many want at the same time', async () => {
-    const { store, distant } = cached(1_000_000)
+    const { store, distant, copies } = cached(1_000_000)
     const { hash } = await distant.put(randomBytes(1000))
-    const read = vi.spyOn(distant, 'read')
+    const { read: readDistant } = distant
+    const { read: readCopy } = copies
+    const missed = Promise.withResolvers<void>()
+    let misses = 0
+    vi.spyOn(copies, 'read').mockImplementation(async (wanted) => {
+      try {
+        return await readCopy(wanted)
+      } finally {
+        if (++misses === 50) missed.resolve()
+      }
+    })
+    // It takes until all of them have looked for a copy.
+    const read = vi
+      .spyOn(distant, 'read')
+      .mockImplementation((wanted) => missed.promise.then(() => readDistant(wanted)))
     await Promise.all(Array.from({ length: 50 }, () => store.read(hash)))
     await store.read(hash)
     expect(read).toHaveBeenCalledTimes(1)

@@ -143,11 +143,12 @@ describe('a single file', () => {
   })
 
   test('Markdown that takes longer than its time is ended, and the next document is rendered', async () => {
-    // Ten times what a thread needs to load the renderer, and less than the document takes.
-    const impatient = await startPublishing({ markdownTimeoutMs: 2500 })
+    // Several times what a thread needs to load the renderer, and a sixth of what the document takes on a slow machine:
+    // it has as many lines as are let in.
+    const impatient = await startPublishing({ markdownTimeoutMs: 1500 })
     try {
       const intake = impatient.publishing.receive({ owner: OWNER, capBytes: CAP_BYTES })
-      await intake.addSingle('bad.md', chunksOf(`${'- '.repeat(90)}a\n`.repeat(500)), {})
+      await intake.addSingle('bad.md', chunksOf(`${'- '.repeat(90)}a\n`.repeat(1300)), {})
       await expect(intake.finish()).rejects.toMatchObject({
         status: 400,
         code: 'invalid_request',

@@ -21,15 +21,15 @@ const clock = { now: () => now }
 /** A Redis that is there is waited for: each process counts for itself where it is not heard. */
 const PATIENT_MS = 120_000
 
-function clientOf(url: string, commandTimeout = PATIENT_MS): Redis {
-  const redis = new Redis(url, { enableOfflineQueue: false, commandTimeout, lazyConnect: true })
+function clientOf(url: string): Redis {
+  const redis = new Redis(url, { enableOfflineQueue: false, commandTimeout: PATIENT_MS, lazyConnect: true })
   redis.on('error', () => {})
   clients.push(redis)
   return redis
 }
 
-async function connect(url: string, commandTimeout?: number): Promise<Redis> {
-  const redis = clientOf(url, commandTimeout)
+async function connect(url: string): Promise<Redis> {
+  const redis = clientOf(url)
   await redis.connect()
   return redis
 }
@@ -135,7 +135,8 @@ describe('without Redis each process counts for itself', () => {
 
   test('while it is frozen, and together again afterwards', async () => {
     now = START_MS
-    const redis = await connect(server.url, 300)
+    const redis = await connect(server.url)
+    redis.options.commandTimeout = 300
     const limiter = createRateLimiter({ redis, clock })
     const [key, later] = [randomUUID(), randomUUID()]
     process.kill(server.pid, 'SIGSTOP')

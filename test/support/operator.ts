@@ -51,7 +51,8 @@ export async function startOperator(dataDir: string, env: Readonly<Record<string
 }
 
 export async function askOperator(address: string, call: OperatorCall): Promise<CommandResult> {
-  const request = http.request({ socketPath: address, method: 'POST' })
+  // A kept connection may be ended by the other side while it stands still.
+  const request = http.request({ socketPath: address, method: 'POST', agent: false })
   request.end(JSON.stringify(call))
   const [answer] = (await once(request, 'response')) as [http.IncomingMessage]
   return (await json(answer)) as CommandResult
