@@ -133,7 +133,8 @@ test('a body that is asked for after its caller left ends at once', async () => 
   await expect(asked.promise).rejects.toThrow('The caller closed the connection.')
 })
 
-test('closing lets requests finish, and refuses new ones', async () => {
+/** A route whose answer waits to be released. */
+function answeredLater() {
   const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const slow: Route = {
     method: 'GET',
@@ -144,6 +145,11 @@ test('closing lets requests finish, and refuses new ones', async () => {
       return json(200, 'done')
     },
   }
+  return { slow, begun, released }
+}
+
+test('closing lets requests finish, and refuses new ones', async () => {
+  const { slow, begun, released } = answeredLater()
   const { url, server } = await startServer([slow])
   const answer = fetch(`${url}/slow`)
   await begun.promise
@@ -155,16 +161,7 @@ test('closing lets requests finish, and refuses new ones', async () => {
 })
 
 test('closing ends idle connections at once, while others are owed an answer', async () => {
-  const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const slow: Route = {
-    method: 'GET',
-    path: '/slow',
-    async handle() {
-      begun.resolve()
-      await released.promise
-      return json(200, 'done')
-    },
-  }
+  const { slow, begun, released } = answeredLater()
   const { port, url, server } = await startServer([slow, hello])
   const answer = fetch(`${url}/slow`)
   await begun.promise
