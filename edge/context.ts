@@ -4,7 +4,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable, Writable } from 'node:stream'
-import type { ManifestFile, RedirectRule } from '../shared/contracts/manifest.ts'
+import type { ManifestFile, ManifestFiles, RedirectRule } from '../shared/contracts/manifest.ts'
 import type { CompiledHeaders, HeaderSet } from '../shared/content/header-sets.ts'
 import type { RuleDestination } from '../shared/content/path-pattern.ts'
 import type { PatternSet } from '../shared/content/pattern-set.ts'
@@ -36,6 +36,16 @@ export interface SiteIndex {
   readonly headers: CompiledHeaders
   /** What former versions had and this one has not; undefined where there is nothing. */
   readonly kept: KeptIndex | undefined
+}
+
+/** What a stretch of a manifest's files says. Versions of a site share those of the stretches that they have in common. */
+export interface FilesIndex {
+  /** By the names that are looked for. */
+  readonly files: ManifestFiles
+  /** Characters of the longest name. */
+  readonly longestName: number
+  readonly folders: readonly string[]
+  readonly notFoundPages: readonly (readonly [directory: string, ManifestFile])[]
 }
 
 export interface KeptIndex {

@@ -12,7 +12,7 @@ import { createAdmissions } from '../../edge/gate/admissions.ts'
 import { createViewing } from '../../edge/gate/viewing.ts'
 import { sealAdmission, VIEWERS_ONLY } from '../../shared/contracts/admission.ts'
 import { createUnlock } from '../../edge/gate/unlock.ts'
-import { indexManifest } from '../../edge/locate/site-index.ts'
+import { indexFiles, indexSite } from '../../edge/locate/site-index.ts'
 import { createPipeline } from '../../edge/pipeline.ts'
 import { createMachines } from '../../edge/processes/machines/machines.ts'
 import { createRepresentations } from '../../edge/processes/representations.ts'
@@ -180,7 +180,7 @@ const proxy = createProxy({ controlUrls: ['http://127.0.0.1:9'], publicHost: 'lo
 const answers = createAnswers({ baseUrl: BASE_URL, publicPort: undefined, log })
 const line = createVisitLine({ controlUrls: ['http://127.0.0.1:9'], publicHost: 'localhost' })
 const cache = createBlobCache(10_000_000)
-const sites = createSites(blobs, indexManifest)
+const sites = createSites(blobs, { indexFiles, indexSite })
 const machines = createMachines({ blobs, cache, sites, publicPort: undefined })
 const pipeline = createPipeline({
   classify: createClassify({ routes, serviceHost: 'localhost', sitesDomain: 'localhost', secrets }),

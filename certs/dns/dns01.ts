@@ -58,12 +58,11 @@ export function composeDns01(
     return { asked, name: await lookups.endOf(asked), value }
   }
 
+  /** What was never announced is nowhere: an earlier record of its order failed. */
   async function remove(proof: Proof): Promise<void> {
     const record = announced.get(keyOf(proof))
     announced.delete(keyOf(proof))
-    // A process that has ended since put them there: the names are looked up again.
-    if (record === undefined) return keeper.remove(await recordOf(proof))
-    await keeper.remove(record).catch(() => keeper.remove(record))
+    if (record !== undefined) await keeper.remove(record)
   }
   return {
     async covers(host) {

@@ -49,7 +49,8 @@ export function createRfc2136(
   return {
     covers: async (name) => (await zoneOf(name).catch(() => undefined)) !== undefined,
     present: (record) => change('add', record),
-    remove: (record) => change('remove', record),
+    // Nobody else ever takes it away, so that a server that was busy for a moment is asked again.
+    remove: (record) => change('remove', record).catch(() => change('remove', record)),
   }
 }
 

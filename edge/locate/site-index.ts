@@ -1,10 +1,10 @@
 /** A manifest made ready for look-ups: once per manifest, so that a request compiles and decodes nothing. */
-import type { KeptFiles, Manifest, ManifestFile, RedirectRule } from '../../shared/contracts/manifest.ts'
+import type { KeptFiles, Manifest, ManifestFile, ManifestFiles, RedirectRule } from '../../shared/contracts/manifest.ts'
 import { toNfc } from '../../shared/values/nfc.ts'
 import { compileHeaders, headerSetOf, NO_HEADERS } from '../../shared/content/header-sets.ts'
 import { compilePattern, compileDestination } from '../../shared/content/path-pattern.ts'
 import { createPatternSet } from '../../shared/content/pattern-set.ts'
-import type { CompiledRedirects, KeptEntry, KeptIndex, NotFoundPages, SiteIndex } from '../context.ts'
+import type { CompiledRedirects, FilesIndex, KeptEntry, KeptIndex, NotFoundPages, SiteIndex } from '../context.ts'
 
 /** Instructions to the service, not content: they answer 404, whatever else a manifest says. */
 export const UNSERVED_FILES: ReadonlySet<string> = new Set(['_redirects', '_headers'])
@@ -15,16 +15,40 @@ export const DIRECTORY_PAGES = ['index.html', 'index.htm'] as const
 const NOT_FOUND = '404.html'
 
 export function indexManifest(manifest: Manifest): SiteIndex {
-  const files = indexFiles(manifest)
+  return indexSite(manifest, [indexFiles(manifest.files)])
+}
+
+/** `parts` are its files in their order; those of the manifest itself are not looked at. */
+export function indexSite(manifest: Manifest, parts: readonly FilesIndex[]): SiteIndex {
   return {
-    files,
-    longestName: longest(files.keys()),
-    folders: foldersOf(files.keys()),
-    notFoundPages: findNotFoundPages(files),
+    files: joinFiles(parts),
+    longestName: parts.reduce((most, { longestName }) => Math.max(most, longestName), 0),
+    folders: new Set(parts.flatMap(({ folders }) => folders)),
+    notFoundPages: joinNotFoundPages(parts),
     redirects: compileRedirects(manifest.redirects),
     headers: compileHeaders(manifest.headers),
     kept: manifest.kept && indexKept(manifest.kept),
   }
+}
+
+/** Names are compared in NFC: macOS writes `é` as two code points, a link that people type has one. */
+export function indexFiles(all: ManifestFiles): FilesIndex {
+  const files: [string, ManifestFile][] = []
+  const folders: string[] = []
+  const notFoundPages: [string, ManifestFile][] = []
+  let longestName = 0
+  for (const entry of all) {
+    const [path, file] = entry
+    if (UNSERVED_FILES.has(path)) continue
+    const name = toNfc(path)
+    files.push(name === path ? entry : [name, file])
+    longestName = Math.max(longestName, name.length)
+    const folder = folderOf(name)
+    if (folder !== undefined) folders.push(folder)
+    if (name === NOT_FOUND || name.endsWith(`/${NOT_FOUND}`))
+      notFoundPages.push([name.slice(0, -NOT_FOUND.length), file])
+  }
+  return { files, longestName, folders, notFoundPages }
 }
 
 function indexKept({ files, headers }: KeptFiles): KeptIndex {
@@ -35,27 +59,21 @@ function indexKept({ files, headers }: KeptFiles): KeptIndex {
   return { files: index, longestName: longest(index.keys()) }
 }
 
-/** Names are compared in NFC: macOS writes `é` as two code points, a link that people type has one. */
-function indexFiles(manifest: Manifest): ReadonlyMap<string, ManifestFile> {
-  const files = new Map<string, ManifestFile>()
-  for (const [path, file] of manifest.files) {
-    if (!UNSERVED_FILES.has(path)) files.set(toNfc(path), file)
-  }
-  return files
+/** The folder that has the page as its own. */
+function folderOf(name: string): string | undefined {
+  const page = DIRECTORY_PAGES.find((one) => name.endsWith(`/${one}`))
+  return page && name.slice(0, -page.length - 1)
 }
 
-function foldersOf(names: Iterable<string>): ReadonlySet<string> {
-  const folders = new Set<string>()
-  for (const name of names)
-    for (const page of DIRECTORY_PAGES) if (name.endsWith(`/${page}`)) folders.add(name.slice(0, -page.length - 1))
-  return folders
+/** In the order of the manifest: of two names that are one in NFC, the last counts. */
+function joinFiles(parts: readonly FilesIndex[]): ReadonlyMap<string, ManifestFile> {
+  const joined = new Map<string, ManifestFile>()
+  for (const { files } of parts) for (const [name, file] of files) joined.set(name, file)
+  return joined
 }
 
-function findNotFoundPages(files: ReadonlyMap<string, ManifestFile>): NotFoundPages {
-  const byDirectory = new Map<string, ManifestFile>()
-  for (const [name, file] of files) {
-    if (name === NOT_FOUND || name.endsWith(`/${NOT_FOUND}`)) byDirectory.set(name.slice(0, -NOT_FOUND.length), file)
-  }
+function joinNotFoundPages(parts: readonly FilesIndex[]): NotFoundPages {
+  const byDirectory = new Map(parts.flatMap(({ notFoundPages }) => notFoundPages))
   const depths = [...byDirectory.keys()].map((directory) => directory.split('/').length - 1)
   return { byDirectory, deepest: Math.max(0, ...depths), longest: longest(byDirectory.keys()) }
 }

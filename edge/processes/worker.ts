@@ -28,7 +28,7 @@ import { createTracing } from './status/tracing.ts'
 import { createAdmissions } from '../gate/admissions.ts'
 import { createFraming } from '../gate/review.ts'
 import { createUnlock, type Unlock } from '../gate/unlock.ts'
-import { indexManifest } from '../locate/site-index.ts'
+import { indexFiles, indexSite } from '../locate/site-index.ts'
 import { isPing, type Counters, type Ping, type ToPrimary, type ToWorker } from './messages.ts'
 import type { Change } from '../store/replica/replica.ts'
 import { createLiveStreams, type LiveStreams } from '../store/live/live-streams.ts'
@@ -116,7 +116,7 @@ function assemble(config: EdgeConfig, log: Log): Parts {
   })
   const plainAnswers = createAnswers({ ...config, log })
   const answers = tracing?.noteErrors(plainAnswers) ?? plainAnswers
-  const sites = createSites(blobs, indexManifest)
+  const sites = createSites(blobs, { indexFiles, indexSite })
   const machines = createMachines({ blobs, cache, sites, publicPort: config.publicPort })
   const line = createVisitLine({ controlUrls: config.controlUrls, publicHost: new URL(config.baseUrl).host })
   const framing = createFraming({ secrets, clock })

@@ -1,9 +1,9 @@
 /** Manifests made ready for look-ups, by hash. Same life as in blob-cache.ts: immutable, one loader per hash. */
 import { LRUCache } from 'lru-cache'
 import type { BlobStore } from '../../shared/blobs/blob-store.ts'
-import { createManifestReader, type ManifestPart } from '../../shared/content/manifest-reader.ts'
+import { createManifestReader, isOfLong, type ManifestPart } from '../../shared/content/manifest-reader.ts'
 import type { Manifest, ManifestFiles } from '../../shared/contracts/manifest.ts'
-import type { SiteIndex } from '../context.ts'
+import type { FilesIndex, SiteIndex } from '../context.ts'
 
 /** What all indexes of a worker may hold. */
 const MAX_INDEX_BYTES = 100_000_000
@@ -19,11 +19,17 @@ export interface Sites {
 
 interface Kept {
   readonly index: SiteIndex
-  readonly parts: readonly ManifestPart<ManifestFiles>[]
+  readonly parts: readonly ManifestPart<FilesIndex>[]
 }
 
-export function createSites(blobs: Pick<BlobStore, 'read'>, indexManifest: (manifest: Manifest) => SiteIndex): Sites {
-  const reader = createManifestReader(blobs, (files) => files)
+/** How an index is made: of each part of its files first, so that the next version shares what it has not changed. */
+export interface Indexing {
+  indexFiles(files: ManifestFiles): FilesIndex
+  indexSite(manifest: Manifest, parts: readonly FilesIndex[]): SiteIndex
+}
+
+export function createSites(blobs: Pick<BlobStore, 'read'>, { indexFiles, indexSite }: Indexing): Sites {
+  const reader = createManifestReader(blobs, indexFiles)
   const kept = new LRUCache<string, Kept>({
     maxSize: MAX_INDEX_BYTES,
     dispose: ({ parts }) => reader.release(parts),
@@ -32,12 +38,14 @@ export function createSites(blobs: Pick<BlobStore, 'read'>, indexManifest: (mani
   const start = async (hash: string): Promise<SiteIndex> => {
     try {
       const { rest, parts, size } = await reader.read(hash)
-      const index = indexManifest({ ...rest, files: parts.flatMap(({ read }) => read) })
+      const index = indexSite(
+        rest,
+        parts.map(({ read }) => read),
+      )
       const textBytes = parts.reduce((sum, { text }) => sum + (text?.length ?? 0), 0)
       const bytes = INDEX_OVERHEAD_BYTES + BYTES_PER_MANIFEST_BYTE * size + textBytes
-      reader.hold(parts)
       // One that is larger than all of them may be is kept alone.
-      kept.set(hash, { index, parts }, { size: Math.min(bytes, MAX_INDEX_BYTES) })
+      kept.set(hash, { index, parts: reader.hold(parts.filter(isOfLong)) }, { size: Math.min(bytes, MAX_INDEX_BYTES) })
       return index
     } finally {
       loading.delete(hash)

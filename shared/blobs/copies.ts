@@ -160,7 +160,8 @@ function createTrimming(store: BlobStore, maxBytes: number): (bytes: number) => 
   let trimming: Promise<void> | undefined
   /** What is added while it trims may make it due again, and nothing may be added after that. */
   function trimIfDue(): void {
-    if (addedBytes < maxBytes * MEASURE_SHARE || trimming) return
+    const isDue = addedBytes > 0 && addedBytes >= maxBytes * MEASURE_SHARE
+    if (!isDue || trimming) return
     addedBytes = 0
     trimming = trim(store, maxBytes)
       .catch(() => undefined)

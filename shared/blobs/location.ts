@@ -86,6 +86,13 @@ export function parseS3Url(text: string): ParsedLocation & { kind: 's3' } {
       secretAccessKey: decodeURIComponent(url.password),
     },
     cacheDir: path.resolve(cacheDir),
-    cacheBytes: Number(url.searchParams.get('cache_mb') ?? DEFAULT_CACHE_MB) * MB,
+    cacheBytes: cacheMbOf(url) * MB,
   }
+}
+
+/** None: no copies. */
+function cacheMbOf(url: URL): number {
+  const text = url.searchParams.get('cache_mb') ?? String(DEFAULT_CACHE_MB)
+  if (!/^\d{1,9}$/.test(text)) throw new Error('cache_mb in BLOB_STORE must be a whole number of megabytes')
+  return Number(text)
 }

@@ -42,8 +42,11 @@ export interface ReadManifest<Read> {
 export interface ManifestReader<Read> {
   /** Throws when the manifest is missing or broken. */
   read(hash: string): Promise<ReadManifest<Read>>
-  /** Parts that are held are found again, until they have been released as often. */
-  hold(parts: readonly ManifestPart<Read>[]): void
+  /**
+   * Parts that are held are found again, until they have been released as often. Gives those to release: two who read the
+   * same side by side have a part each, of which the first is held twice.
+   */
+  hold(parts: readonly ManifestPart<Read>[]): readonly ManifestPart<Read>[]
   release(parts: readonly ManifestPart<Read>[]): void
   holds(part: ManifestPart<Read>): boolean
 }
@@ -53,11 +56,11 @@ export function createManifestReader<Read>(
   blobs: Pick<BlobStore, 'read'>,
   readPart: (files: ManifestFiles) => Read,
 ): ManifestReader<Read> {
-  const held = new Map<string, { readonly part: ManifestPart<Read>; times: number }>()
+  const held = new Map<string, { readonly part: LongPart<Read>; times: number }>()
 
-  function find(text: Buffer): ManifestPart<Read> | undefined {
+  function find(text: Buffer): LongPart<Read> | undefined {
     const part = held.get(keyOf(text))?.part
-    return part?.text?.equals(text) ? part : undefined
+    return part?.text.equals(text) ? part : undefined
   }
 
   /** Others have their turn before each part that is decoded. */
@@ -81,13 +84,17 @@ export function createManifestReader<Read>(
       for (const text of split.texts) parts.push(find(text) ?? (await decode(text)))
       return { rest: split.rest, parts, size: bytes.length }
     },
-    hold(parts) {
-      for (const part of parts.filter(isOfLong)) {
+    hold: (parts) =>
+      parts.map((part) => {
+        if (!isOfLong(part)) return part
         const known = held.get(part.key)
-        if (known?.part === part) known.times += 1
-        else held.set(part.key, { part, times: 1 })
-      }
-    },
+        if (known?.part.text.equals(part.text)) {
+          known.times += 1
+          return known.part
+        }
+        held.set(part.key, { part, times: 1 })
+        return part
+      }),
     release(parts) {
       for (const part of parts.filter(isOfLong)) {
         const known = held.get(part.key)

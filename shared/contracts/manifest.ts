@@ -118,14 +118,24 @@ export function encodeManifest({ v, files, ...rest }: Manifest): Buffer {
   return Buffer.from(JSON.stringify({ v, files, ...rest }))
 }
 
-/** Files are most of a manifest: the common ones are checked by hand, in a tenth of the time that the schema takes. */
+/** Lists of files are most of a manifest: the common ones are checked by hand, in a tenth of the time that the schema takes. */
 export function decodeManifest(bytes: Uint8Array): Manifest {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
-  const value = JSON.parse(text) as Partial<Manifest> | null
-  const files = value?.files
-  if (!arePlainEntries(files)) return manifestSchema.parse(value)
-  const rest = manifestSchema.parse({ ...value, files: [] })
-  return { ...rest, files }
+  const value: unknown = JSON.parse(text)
+  if (!isPlainObject(value)) return manifestSchema.parse(value)
+  const { files, kept } = value as Partial<Manifest>
+  const isFilesPlain = arePlainEntries(files)
+  const isKeptPlain = isPlainObject(kept) && arePlainKept(kept?.files)
+  const rest = manifestSchema.parse({
+    ...(value as Partial<Manifest>),
+    ...(isFilesPlain && { files: [] }),
+    ...(isKeptPlain && { kept: { ...kept, files: [] } }),
+  })
+  return {
+    ...rest,
+    ...(isFilesPlain && { files }),
+    ...(isKeptPlain && rest.kept && { kept: { ...rest.kept, files: kept!.files } }),
+  }
 }
 
 /** The list of files of a manifest, or a part of it. */
@@ -141,6 +151,26 @@ function arePlainEntries(files: unknown): files is ManifestFiles {
 /** Whether the schema would take this entry and leave it as it is. False says nothing: the schema decides then. */
 function isPlainEntry(entry: unknown): boolean {
   return Array.isArray(entry) && entry.length === 2 && typeof entry[0] === 'string' && isPlainFile(entry[1])
+}
+
+function arePlainKept(files: unknown): boolean {
+  return Array.isArray(files) && files.every(isPlainKeptEntry)
+}
+
+function isPlainKeptEntry(entry: unknown): boolean {
+  if (!Array.isArray(entry) || entry.length !== 2 || typeof entry[0] !== 'string' || !isPlainObject(entry[1]))
+    return false
+  const kept = entry[1] as Readonly<Record<string, unknown>>
+  const { file, since, version, headers } = kept
+  const hasHeaders = 'headers' in kept
+  return (
+    isPlainFile(file) &&
+    isCount(since) &&
+    isCount(version) &&
+    version !== 0 &&
+    (!hasHeaders || isCount(headers)) &&
+    fieldsOf(kept) === (hasHeaders ? 4 : 3)
+  )
 }
 
 function isPlainFile(value: unknown): boolean {

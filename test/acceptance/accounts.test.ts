@@ -1,11 +1,10 @@
 /** Accounts as people meet them: forms, mails, and what happens at the address of a drop. */
-import { readdir, readFile } from 'node:fs/promises'
-import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { apiFor, fileForm } from '../support/api.ts'
 import { FormBrowser, formFields } from '../support/form-browser.ts'
 import { enrolGenerator } from '../support/second-factor.ts'
 import { sharedStack, type Stack } from '../support/stack.ts'
+import { mailedLink } from '../support/mailbox.ts'
 
 const PASSWORD = 'correct horse battery'
 
@@ -19,21 +18,6 @@ beforeAll(async () => {
 const newBrowser = (): FormBrowser => new FormBrowser(stack, `192.0.2.${++addresses}`)
 const newEmail = (): string => `form-${process.pid}-${Date.now()}-${++addresses}@example.test`
 
-async function mailsTo(email: string): Promise<string[]> {
-  const folder = path.join(stack.dataDir, 'mail')
-  const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith('.eml')).toSorted()
-  const sources = await Promise.all(names.map((name) => readFile(path.join(folder, name), 'utf8')))
-  return sources.filter((source) => source.includes(`\nTo: ${email}\r`))
-}
-
-/** The link in the newest mail whose path is `at`. */
-async function linkTo(email: string, at: string): Promise<string> {
-  const pattern = new RegExp(`^https://\\S+${at}\\?token=[\\w-]+`, 'm')
-  const find = async () => (await mailsTo(email)).flatMap((source) => pattern.exec(source)?.[0] ?? []).at(-1)
-  await expect.poll(find).toBeDefined()
-  return (await find())!
-}
-
 async function signUp(browser: FormBrowser, email: string): Promise<void> {
   const answer = await browser.send('/signup', { email, password: PASSWORD })
   expect(answer.status).toBe(303)
@@ -42,7 +26,7 @@ async function signUp(browser: FormBrowser, email: string): Promise<void> {
 async function newAccount(): Promise<{ browser: FormBrowser; email: string }> {
   const [browser, email] = [newBrowser(), newEmail()]
   await signUp(browser, email)
-  expect((await browser.confirm(await linkTo(email, '/verify'))).status).toBe(200)
+  expect((await browser.confirm(await mailedLink(stack, email, '/verify'))).status).toBe(200)
   return { browser, email }
 }
 
@@ -88,7 +72,7 @@ describe('signing up', () => {
     expect((await browser.api('/me')).json()).toMatchObject({ error: 'email_not_verified' })
 
     // Mail scanners and previews open links: that alone changes nothing.
-    const link = await linkTo(email, '/verify')
+    const link = await mailedLink(stack, email, '/verify')
     for (const method of ['GET', 'HEAD', 'GET'])
       expect((await new FormBrowser(stack, '198.51.100.77').open(link, { method })).status).toBe(200)
     expect((await browser.api('/me')).json()).toMatchObject({ error: 'email_not_verified' })
@@ -115,7 +99,7 @@ describe('signing up', () => {
     expect([refused.status, selectedCountry(refused.text())]).toEqual([400, 'NZ'])
 
     expect((await browser.send('/signup', { email, password: PASSWORD, country: 'GB' })).status).toBe(303)
-    await browser.confirm(await linkTo(email, '/verify'))
+    await browser.confirm(await mailedLink(stack, email, '/verify'))
     expect((await browser.api('/billing')).json()).toMatchObject({ currency: 'gbp' })
   })
 
@@ -190,7 +174,7 @@ describe('sessions', () => {
     expect((await other.api('/me')).status).toBe(200)
 
     await other.send('/reset', { email })
-    const link = await linkTo(email, '/reset')
+    const link = await mailedLink(stack, email, '/reset')
     const page = (await browser.open(link)).text()
     expect(page).toContain('Every session, API token and connected app of your account ends')
     const fields = formFields(page, '/reset/password')
@@ -252,7 +236,7 @@ test('a member without the second factor that an organisation asks for leaves it
   }
   const { id } = await call('POST', '/organisations', { name: 'Careful' })
   await call('POST', `/organisations/${id}/invitations`, { email: member.email })
-  await member.browser.confirm(await linkTo(member.email, '/invitation'))
+  await member.browser.confirm(await mailedLink(stack, member.email, '/invitation'))
   const [code] = await enrolGenerator(owner.browser)
   await owner.browser.send('/account/prove', { code: code! })
   await call('PATCH', `/organisations/${id}`, { require_second_factor: true })

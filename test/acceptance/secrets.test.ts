@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { fileForm } from '../support/api.ts'
 import { FormBrowser, formFields } from '../support/form-browser.ts'
 import { startStack, type OwnStack } from '../support/stack.ts'
+import { mailedLink } from '../support/mailbox.ts'
 
 const PASSWORDS = ['the very first password', 'the second password of all', 'a password on the drop']
 
@@ -79,18 +80,7 @@ test('no secret that was issued is kept in the clear', async () => {
 })
 
 async function tokenIn(email: string, at: string): Promise<string | undefined> {
-  const folder = path.join(stack.dataDir, 'mail')
-  const pattern = new RegExp(`^https://\\S+${at}\\?token=([\\w-]+)`, 'm')
-  const find = async () => {
-    const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith('.eml')).toSorted()
-    const sources = await Promise.all(names.map((name) => readFile(path.join(folder, name), 'utf8')))
-    return sources
-      .filter((source) => source.includes(`\nTo: ${email}\r`))
-      .flatMap((source) => pattern.exec(source)?.[1] ?? [])
-      .at(-1)
-  }
-  await expect.poll(find).toBeDefined()
-  return find()
+  return new URL(await mailedLink(stack, email, at)).searchParams.get('token') ?? undefined
 }
 
 async function services(): Promise<{ databaseUrl: string; redisUrl: string }> {

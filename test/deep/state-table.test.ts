@@ -3,13 +3,13 @@
  * moved clock. Each step is one table: what visitors see, how much mail went out, and what is still there. `npm test` walks
  * each row once (test/acceptance/lifecycle.test.ts) and histories of all of them (test/integration/owner-histories.test.ts).
  */
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { apiFor, fileForm } from '../support/api.ts'
 import { openCli, type Cli } from '../support/cli.ts'
 import { FormBrowser } from '../support/form-browser.ts'
-import { mailedLink } from '../support/mailbox.ts'
+import { mailedLink, mailsOf } from '../support/mailbox.ts'
 import { connectWithToken } from '../support/mcp-client.ts'
 import { startStack, type Account, type OwnStack, type PlanName } from '../support/stack.ts'
 
@@ -214,15 +214,9 @@ async function seen(slug: string): Promise<string> {
 }
 
 /** Subjects by recipient: every mail of the stack, read once. */
-async function mails(): Promise<Map<string, string[]>> {
-  const folder = path.join(stack.dataDir, 'mail')
-  const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith('.eml')).toSorted()
+function mails(): Map<string, string[]> {
   const subjects = new Map<string, string[]>()
-  for (const name of names) {
-    const source = await readFile(path.join(folder, name), 'utf8')
-    const to = /^To: (.*)\r$/m.exec(source)![1]!
-    subjects.set(to, [...(subjects.get(to) ?? []), /^Subject: (.*)\r$/m.exec(source)![1]!])
-  }
+  for (const { to, subject } of mailsOf(stack)) subjects.set(to, [...(subjects.get(to) ?? []), subject])
   return subjects
 }
 
@@ -235,7 +229,7 @@ interface Row {
 /** The whole table as it is now. */
 async function table(): Promise<Record<string, Row>> {
   const rows: Record<string, Row> = {}
-  const sent = await mails()
+  const sent = mails()
   for (const { name, account, slug } of cells) {
     const site = await find(account, slug)
     rows[name] = {

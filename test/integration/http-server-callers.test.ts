@@ -175,23 +175,30 @@ test('closing ends idle connections at once, while others are owed an answer', a
   await closed
 })
 
-test('closing lets an answer leave that its caller takes slowly', async () => {
+test('closing lets an answer leave that its caller takes slowly, whatever another caller does', async () => {
   const large = Buffer.alloc(20_000_000, 65)
   const given = Promise.withResolvers<void>()
+  let answers = 0
   const { port, server } = await startServer([
     {
       method: 'GET',
       path: '/large',
       async handle() {
-        setImmediate(() => given.resolve())
+        answers += 1
+        if (answers === 2) setImmediate(() => given.resolve())
         return { status: 200, body: large }
       },
     },
   ])
-  const request = http.get({ port, host: '127.0.0.1', path: '/large' })
-  const [reply] = (await once(request, 'response')) as [http.IncomingMessage]
+  const ask = async (): Promise<http.IncomingMessage> => {
+    const [reply] = await once(http.get({ port, host: '127.0.0.1', path: '/large' }), 'response')
+    return reply as http.IncomingMessage
+  }
+  const [reply, other] = await Promise.all([ask(), ask()])
   await given.promise
   const closed = server.close(LONG_MS)
+  other.once('error', () => {})
+  other.socket.resetAndDestroy()
   // It takes nothing until the server has nothing else left to wait for.
   await sleep(100)
   let bytes = 0

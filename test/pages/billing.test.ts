@@ -1,12 +1,10 @@
 /** The whole path of a customer, in one browser, against the stand-in for Stripe. */
-import { readdirSync, readFileSync } from 'node:fs'
-import path from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { seriousViolations } from '../support/accessibility.ts'
 import { launchBrowser } from '../support/browser.ts'
 import { keepScreenshot, openVisitor, signUp, type Visitor } from '../support/dashboard-visitor.ts'
-import { mailedLink } from '../support/mailbox.ts'
+import { mailedLink, mailsOf } from '../support/mailbox.ts'
 import { startStack, type OwnStack, type Published } from '../support/stack.ts'
 import { startStripeStandIn, type StripeStandIn } from '../support/stripe-stand-in.ts'
 
@@ -166,11 +164,4 @@ test('subscribed again: everything is live again, and every payment had one rece
   expect(visitor.problems).toEqual([])
 })
 
-function subjectsTo(address: string): string[] {
-  const folder = path.join(stack.dataDir, 'mail')
-  return readdirSync(folder)
-    .filter((name) => name.endsWith('.eml'))
-    .map((name) => readFileSync(path.join(folder, name), 'utf8'))
-    .filter((mail) => mail.includes(address))
-    .map((mail) => /^Subject: (.*)\r?$/m.exec(mail)?.[1] ?? '')
-}
+const subjectsTo = (address: string): string[] => mailsOf(stack, address).map(({ subject }) => subject)

@@ -7,7 +7,7 @@ import { createPreviewGate, type PreviewGateDependencies } from '../../edge/gate
 import { createFraming } from '../../edge/gate/review.ts'
 import { createUnlock } from '../../edge/gate/unlock.ts'
 import { createViewing } from '../../edge/gate/viewing.ts'
-import { indexManifest } from '../../edge/locate/site-index.ts'
+import { indexFiles, indexSite } from '../../edge/locate/site-index.ts'
 import { createPipeline } from '../../edge/pipeline.ts'
 import { createAnswers } from '../../edge/processes/answers.ts'
 import { createMachines } from '../../edge/processes/machines/machines.ts'
@@ -56,7 +56,7 @@ export function createGates({
     stream: () => Readable.from([]),
   }
   const cache = createBlobCache(1_000_000)
-  const sites = createSites(blobs, indexManifest)
+  const sites = createSites(blobs, { indexFiles, indexSite })
   const answers = createAnswers({ baseUrl: BASE_URL, publicPort: undefined, log })
   const machines = createMachines({ blobs, cache, sites, publicPort: undefined })
   const secrets = gateSecrets

@@ -99,7 +99,10 @@ export interface Intake {
 export interface Recompressed {
   /** Nothing is left to compress. */
   readonly isWhole: boolean
-  /** A manifest with the same content to put in the place of the old one, and the blobs it needs beside those of that one; undefined where nothing got smaller. */
+  /**
+   * A manifest with the same content to put in the place of the one before, and the blobs that it needs beside those of
+   * that one; undefined where nothing got smaller.
+   */
   readonly smaller: { readonly manifestHash: string; readonly blobs: readonly string[] } | undefined
 }
 

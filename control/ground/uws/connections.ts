@@ -2,7 +2,6 @@
  * The connections of a server, and how many answers each is owed that have not left whole. node:http ends a connection as
  * idle when its answer was given, though a slow caller has not taken it; here it ends with the answer.
  */
-import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
@@ -28,14 +27,16 @@ export class Connections {
     if (this.#isClosing && before + by === 0) socket.destroySoon()
   }
 
-  /** Ends each as soon as it is owed nothing. */
+  /** Ends each as soon as it is owed nothing. One that is ended in stages, after a refusal, goes by itself. */
   close(): void {
     this.#isClosing = true
-    for (const [socket, owed] of this.#owed) if (owed === 0) socket.destroy()
+    for (const [socket, owed] of this.#owed) if (owed === 0 && !socket.writableEnded) socket.destroy()
   }
 
-  /** Resolves when all are gone. */
+  /** Resolves when all are gone, however they went. */
   async ended(): Promise<void> {
-    await Promise.all(Array.from(this.#owed.keys(), (socket) => once(socket, 'close')))
+    await Promise.all(
+      Array.from(this.#owed.keys(), (socket) => new Promise<void>((resolve) => socket.once('close', () => resolve()))),
+    )
   }
 }

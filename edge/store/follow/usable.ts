@@ -47,8 +47,7 @@ export function createProblemOf({ replica, blobs, secrets, indexManifest }: Usab
   function hold(manifestHash: string, parts: readonly ManifestPart<string | undefined>[], size: number): void {
     const isLong = parts.some(({ text }) => text !== undefined)
     if (!isLong || size > HELD_BYTES) return
-    reader.hold(parts)
-    held.set(manifestHash, parts, { size })
+    held.set(manifestHash, reader.hold(parts), { size })
   }
 
   async function requireUsable(entry: Entry): Promise<void> {

@@ -1,5 +1,6 @@
 /** dns-01: settings, signed updates, and the order in which records appear. Answers are those of BIND 9.18. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -197,13 +198,60 @@ test('all records of an order stand before the first is waited for; a name is fo
   )
 })
 
-test('what cannot be removed is no failure', async () => {
-  const dns = composeDns01(
-    { covers: never, present: never, remove: never },
-    { endOf: async (name) => name, untilShown: never },
-    1,
-  )
-  await dns.withdraw([{ host: 'sites.example', value: 'a' }])
+test('what cannot be removed is no failure, and keeps no other record', async () => {
+  const removed: string[] = []
+  const remove = async ({ value }: ProofRecord): Promise<void> => {
+    removed.push(value)
+    throw new Error('out of order')
+  }
+  const nothing = async (): Promise<void> => {}
+  const keeper = { covers: never, present: nothing, remove }
+  const dns = composeDns01(keeper, { endOf: async (name) => name, untilShown: nothing }, 1)
+  const proofs = ['a', 'b'].map((value) => ({ host: 'sites.example', value }))
+  await dns.announce(proofs)
+  await dns.withdraw(proofs)
+  expect(removed).toEqual(['a', 'b'])
+})
+
+test('a record is taken away from where it was put, and only if it was', async () => {
+  const removed: string[] = []
+  let end = 'proofs.example'
+  const keeper = {
+    covers: never,
+    present: ({ value }: ProofRecord) => (value === 'b' ? never() : Promise.resolve()),
+    remove: async ({ name, value }: ProofRecord) => void removed.push(`${name} ${value}`),
+  }
+  const dns = composeDns01(keeper, { endOf: async () => end, untilShown: never }, 1)
+  const proofs = ['a', 'b', 'c'].map((value) => ({ host: 'sites.example', value }))
+  // The second fails, so that the third is never put anywhere; the second may be there all the same.
+  await expect(dns.announce(proofs)).rejects.toThrow()
+  end = 'elsewhere.example'
+  await dns.withdraw(proofs)
+  await dns.withdraw(proofs)
+  expect(removed).toEqual(['proofs.example a', 'proofs.example b'])
+})
+
+test('RFC 2136: a record that could not be removed is tried once more, one that could not be set is told at once', async () => {
+  let asked = 0
+  const server = net.createServer((socket) => {
+    asked += 1
+    socket.destroy()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as net.AddressInfo
+  const settings = {
+    server: { host: '127.0.0.1', port },
+    key: KEY,
+    zone: 'sites.example',
+    resolver: undefined,
+    waitMs: 1,
+  }
+  const keeper = createRfc2136({ kind: 'rfc2136', ...settings }, { at: () => expect.unreachable() })
+  await expect(keeper.present(RECORD)).rejects.toThrow('does not answer')
+  expect(asked).toBe(1)
+  await expect(keeper.remove(RECORD)).rejects.toThrow('does not answer')
+  expect(asked).toBe(3)
 })
 
 const RECORD: ProofRecord = {

@@ -9,6 +9,7 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import { readControlConfig } from '../../../control/ground/config.ts'
 import { BUILT_FOLDER, builtName, SEALED_BUILD } from '../../../shared/running/built.ts'
+import { allocatorSettings } from '../../../shared/running/memory.ts'
 import { readEdgeConfig } from '../../../edge/config.ts'
 import { readCompose } from '../../support/compose.ts'
 
@@ -224,4 +225,10 @@ test('the image holds every folder that the planes import, nothing that is left 
   expect(containerfile).toMatch(/^USER 1000:1000$/m)
   // An init process comes first: a plane that hangs kills itself, which no process with number 1 can do.
   expect(containerfile).toMatch(/^ENTRYPOINT \["tini", "--", "dropway-image"\]$/m)
+})
+
+test('the image tells the C library of a control what a supervisor does', () => {
+  const script = read('.docker/dropway-image')
+  for (const [name, value] of Object.entries(allocatorSettings('control')))
+    expect(script).toContain(`  export ${name}="\${${name}:-${value}}"\n`)
 })

@@ -12,6 +12,7 @@ import {
   unitText,
   type ServiceRole,
 } from '../../../control/operations/admin/service-unit.ts'
+import { allocatorSettings } from '../../../shared/running/memory.ts'
 import { findProgram } from '../../support/programs.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../../..')
@@ -44,7 +45,9 @@ test.each(serviceRoles)('the unit of role %s starts a program that is there, and
   const names = [...text.matchAll(/^([A-Z]\w+)=/gm)].map(([, name]) => name!)
   expect(names.filter((name, index) => name !== 'SystemCallFilter' && names.indexOf(name) !== index)).toEqual([])
   expect(text.includes('CAP_NET_BIND_SERVICE')).toBe(role !== 'control')
-  expect(text).toContain(`Environment=DATA_DIR=/var/lib/dropway${role === 'control' ? ' MALLOC_ARENA_MAX=2' : ''}\n`)
+  const told = role === 'control' ? Object.entries(allocatorSettings(role)) : []
+  const environment = [['DATA_DIR', '/var/lib/dropway'], ...told].map(([name, value]) => `${name}=${value}`)
+  expect(text).toContain(`\nEnvironment=${environment.join(' ')}\n`)
 })
 
 test.each(serviceRoles)('the unit of role %s is started again however often its start fails', (role) => {

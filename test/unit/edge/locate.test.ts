@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { locate } from '../../../edge/locate/locate.ts'
 import type { SiteIndex } from '../../../edge/context.ts'
-import { indexManifest } from '../../../edge/locate/site-index.ts'
+import { indexFiles, indexManifest, indexSite } from '../../../edge/locate/site-index.ts'
 import { manifestOf } from '../../support/manifests.ts'
 import { answer, MORE } from './locating.ts'
 
@@ -370,5 +370,32 @@ describe('what is looked up for a path that names nothing', () => {
     expect(['/a', '/a/b'].map(atRoot)).toEqual([1, 1])
     const deep = countLookups(['one/two/404.html'], ({ notFoundPages }) => notFoundPages.byDirectory)
     expect(['/a/b/c/d', '/one/two/x'].map(deep)).toEqual([3, 3])
+  })
+})
+
+describe('an index that is made of the parts of a manifest', () => {
+  // "café" written in two ways is one name, and the later of the two files counts.
+  const names = [...MORE, '404.html', 'cafe\u0301.html', 'caf\u00e9.html', 'a/b/index.htm', '_headers'].toSorted()
+  const manifest = manifestOf(names)
+
+  test.each(Array.from({ length: names.length + 1 }, (_, cut) => cut))('is that of the whole, cut at %i', (cut) => {
+    const whole = indexManifest(manifest)
+    const parts = [manifest.files.slice(0, cut), manifest.files.slice(cut)].map(indexFiles)
+    const { files, longestName, folders, notFoundPages } = indexSite({ ...manifest, files: [] }, parts)
+    expect([...files]).toEqual([...whole.files])
+    expect([longestName, [...folders]]).toEqual([whole.longestName, [...whole.folders]])
+    expect({ ...notFoundPages, byDirectory: [...notFoundPages.byDirectory] }).toEqual({
+      ...whole.notFoundPages,
+      byDirectory: [...whole.notFoundPages.byDirectory],
+    })
+  })
+
+  test('says what the names say', () => {
+    const { files, folders, notFoundPages, longestName } = indexManifest(manifest)
+    expect([...files.keys()]).not.toContain('_headers')
+    expect(files.get('caf\u00e9.html')).toBe(new Map(manifest.files).get('caf\u00e9.html'))
+    expect([...folders]).toEqual(['a/b', 'about', 'blog', 'docs', 'ordner ü'])
+    expect([...notFoundPages.byDirectory.keys()]).toEqual(['', 'docs/'])
+    expect(longestName).toBe('.well-known/security.txt'.length)
   })
 })

@@ -4,7 +4,7 @@ import { createMachines } from '../../../edge/processes/machines/machines.ts'
 import { createRepresentations } from '../../../edge/processes/representations.ts'
 import { headerOf } from '../../../edge/send/representation.ts'
 import { createBlobCache } from '../../../edge/store/blob-cache.ts'
-import { indexManifest } from '../../../edge/locate/site-index.ts'
+import { indexFiles, indexSite } from '../../../edge/locate/site-index.ts'
 import { createSites } from '../../../edge/store/sites.ts'
 import type { ManifestFile } from '../../../shared/contracts/manifest.ts'
 import { cardTarget } from '../../../shared/contracts/route-record.ts'
@@ -60,7 +60,7 @@ test.each([
   ['longer', page.length - 1, false],
 ])('a card that is %s', async (_, size, isSent) => {
   const blobs = { read: async () => page, stream: () => expect.fail('streamed') }
-  const sites = createSites(blobs, indexManifest)
+  const sites = createSites(blobs, { indexFiles, indexSite })
   const machines = createMachines({ blobs, cache: createBlobCache(10_000_000), sites, publicPort: undefined })
   const card: [string, number] = ['c'.repeat(64), size]
   const about = { versionNumber: 1, isProtected: false, isPreview: false, isForMembers: false }

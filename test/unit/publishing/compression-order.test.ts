@@ -2,9 +2,15 @@
 import { describe, expect, test } from 'vitest'
 import { firstScreenOf } from '../../../control/drops/publishing/analysis/first-screen.ts'
 import { encodeLinks } from '../../../control/drops/publishing/analysis/links.ts'
+import type { Recompressed } from '../../../control/drops/publishing/contract.ts'
 import { planFirstScreen, planReading } from '../../../control/drops/publishing/intake/prepare.ts'
 import { ByContent } from '../../../control/drops/publishing/manifest/by-content.ts'
-import { planCompression, planRefinement, compressionSteps } from '../../../control/drops/publishing/storage/refine.ts'
+import {
+  compressionSteps,
+  compressVersion,
+  planCompression,
+  planRefinement,
+} from '../../../control/drops/publishing/storage/refine.ts'
 import type { Manifest, ManifestFile } from '../../../shared/contracts/manifest.ts'
 
 const MB = 1_000_000
@@ -133,4 +139,42 @@ test('a large version is compressed in steps, each closed by the file that fills
   expect(sizes(10, 4, 5, 1, 9, 30, 2)).toEqual([[4, 5, 1], [9, 30], [2]])
   expect(sizes(Infinity, 4, 5, 1)).toEqual([[4, 5, 1]])
   expect(sizes(10)).toEqual([[]])
+})
+
+test('each step of a large version builds on the one before, names its own variants, and writes nothing for nothing', async () => {
+  const manifest = manifestOf(...['a.txt', 'b.txt', 'c.txt'].map((path) => fileOf(path, 17 * MB)))
+  const written = new Map([['before', manifest]])
+  const found: Record<string, ManifestFile['encodings']> = {
+    'a.txt': { br: { hash: 'a'.repeat(64), size: 1 } },
+    'c.txt': { br: { hash: 'c'.repeat(64), size: 1 } },
+  }
+  const manifests = {
+    read: async (hash: string) => written.get(hash)!,
+    async write(one: Manifest) {
+      const hash = `written ${written.size}`
+      written.set(hash, one)
+      return { hash, size: 1 }
+    },
+  }
+  const workers = {
+    width: 1,
+    refine: () => expect.fail('harder than asked for'),
+    compress: async (batch: readonly { path: string }[]) =>
+      batch.map(({ path }) => ({ charset: null, encodings: found[path] ?? {} })),
+  }
+  const parts: Recompressed[] = []
+  for await (const part of compressVersion({ manifests, workers }, 'before', null)) parts.push(part)
+  expect(parts).toEqual([
+    { isWhole: false, smaller: { manifestHash: 'written 1', blobs: ['a'.repeat(64), 'written 1'] } },
+    { isWhole: false, smaller: undefined },
+    { isWhole: true, smaller: { manifestHash: 'written 2', blobs: ['c'.repeat(64), 'written 2'] } },
+  ])
+  const [, first, second] = [...written.values()]
+  // What is the same object is neither encoded nor compared again.
+  expect([second!.files[0] === first!.files[0], second!.files[1] === manifest.files[1]]).toEqual([true, true])
+  expect(second!.files.map(([, { encodings: variants }]) => variants)).toEqual([
+    found['a.txt'],
+    undefined,
+    found['c.txt'],
+  ])
 })

@@ -115,17 +115,36 @@ test('a part is found as long as somebody holds it, and as often as it was held'
   expect(decoded()).toBe(all)
 })
 
-test('two who read the same at once hold a part each; releasing one does not take away the other', async () => {
+test.each([[[0, 1, 2]], [[1, 0, 2]], [[2, 1, 0]]])(
+  'two who read the same at once hold the same parts, and a third, until all of them release, in the order %j',
+  async (order) => {
+    const store = createStore()
+    const { hash } = await createManifests(store).write(siteOf(3000))
+    const { reader, read, decoded } = createReader(store)
+    const [first, second] = await Promise.all([read(hash), read(hash)])
+    const held = [reader.hold(first), reader.hold(second), reader.hold(await read(hash))]
+    decoded()
+    for (const index of order) {
+      expect(await read(hash)).toEqual(first)
+      expect(decoded()).toBe(0)
+      reader.release(held[index]!)
+    }
+    await read(hash)
+    expect(decoded()).toBe(first.length)
+  },
+)
+
+test('of what is in memory already, what is written has the very files', async () => {
   const store = createStore()
-  const { hash } = await createManifests(store).write(siteOf(3000))
-  const { reader, read, decoded } = createReader(store)
-  const [first, second] = await Promise.all([read(hash), read(hash)])
-  reader.hold(first)
-  reader.hold(second)
-  reader.release(first)
-  decoded()
-  expect(await read(hash)).toEqual(second)
-  expect(decoded()).toBe(0)
+  const manifests = createManifests(store)
+  const { hash } = await manifests.write(siteOf(3000))
+  const other = await manifests.write({
+    ...siteOf(3000),
+    redirects: [{ from: '/a', to: '/b', status: 301, force: false, line: 1 }],
+  })
+  const [one, two] = [await manifests.read(hash), await manifests.read(other.hash)]
+  expect(two.files.every(([, file], index) => file === one.files[index]![1])).toBe(true)
+  expect(store.reads()).toEqual([])
 })
 
 test('a text with the checksum of another is not taken for it', async () => {

@@ -12,7 +12,13 @@ import {
   slugProblem,
 } from '../../../shared/http/hosts.ts'
 import { keys } from '../../../shared/redis/keys.ts'
-import { decodeManifest, encodeManifest, MANIFEST_FORMAT, manifestSchema } from '../../../shared/contracts/manifest.ts'
+import {
+  decodeManifest,
+  encodeManifest,
+  MANIFEST_FORMAT,
+  manifestSchema,
+  type Manifest,
+} from '../../../shared/contracts/manifest.ts'
 import {
   decodeRouteRecord,
   encodeRouteRecord,
@@ -186,6 +192,24 @@ test('files of a manifest are taken, refused and read as the schema would, which
     { weight: 9, arbitrary: fc.tuple(fc.string(), file) },
     fc.constantFrom(['a'], [1, 2], 'a', null),
   )
+  const kept = fc.record(
+    {
+      file,
+      since: count,
+      version: fc.oneof({ weight: 19, arbitrary: fc.nat() }, fc.constantFrom(0, -1, '1')),
+      headers: count,
+      more: rarely(1),
+    },
+    { requiredKeys: ['file', 'since', 'version'] },
+  )
+  const keptEntry = fc.oneof(
+    { weight: 9, arbitrary: fc.tuple(fc.string(), kept) },
+    fc.constantFrom(['a'], [1, 2], 'a', null),
+  )
+  const keptFiles = fc.oneof(
+    { weight: 9, arbitrary: fc.record({ files: fc.array(keptEntry, { maxLength: 2 }), headers: fc.constant([]) }) },
+    fc.constantFrom(null, [], { files: null, headers: [] }, { files: [] }, 1),
+  )
   const read = (work: () => unknown): unknown => {
     try {
       return work()
@@ -193,17 +217,21 @@ test('files of a manifest are taken, refused and read as the schema would, which
       return 'refused'
     }
   }
-  let taken = 0
+  const taken = { files: 0, kept: 0 }
+  const both = fc.record({ files: fc.array(entry, { maxLength: 2 }), kept: keptFiles }, { requiredKeys: ['files'] })
   fc.assert(
-    fc.property(fc.array(entry, { maxLength: 2 }), (files) => {
-      const text = JSON.stringify({ v: MANIFEST_FORMAT, files, redirects: [], headers: [], unserved: [] })
+    fc.property(both, (lists) => {
+      const text = JSON.stringify({ v: MANIFEST_FORMAT, redirects: [], headers: [], unserved: [], ...lists })
       const decoded = read(() => decodeManifest(Buffer.from(text)))
       expect(JSON.stringify(decoded)).toBe(JSON.stringify(read(() => manifestSchema.parse(JSON.parse(text)))))
-      if (decoded !== 'refused' && files.length > 0) taken++
+      if (decoded === 'refused') return
+      if (lists.files.length > 0) taken.files++
+      if ((decoded as Manifest).kept?.files.length) taken.kept++
     }),
-    { numRuns: 2000 },
+    { numRuns: 4000 },
   )
-  expect(taken).toBeGreaterThan(100)
+  expect(taken.files).toBeGreaterThan(100)
+  expect(taken.kept).toBeGreaterThan(100)
 })
 
 test('a manifest is written in parts that are its JSON, however many files it has', () => {

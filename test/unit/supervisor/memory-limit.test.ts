@@ -59,7 +59,11 @@ test('where memory is little the planes are told to keep less of it for the youn
   expect(heapFlags(536_870_912)).toEqual(['--max-semi-space-size=2', '--heap-growing-percent=30'])
   expect(hasLittleMemory(1_000_000_000)).toBe(false)
   expect(heapFlags(1_000_000_000)).toEqual([])
-  expect(allocatorSettings('edge', 536_870_912)).toEqual({ MALLOC_ARENA_MAX: '2' })
-  expect(allocatorSettings('edge', 1_000_000_000)).toEqual({})
-  expect(allocatorSettings('control', 1_000_000_000)).toEqual({ MALLOC_ARENA_MAX: '2' })
+})
+
+test('threads of control share room in the C library, and those of an edge where memory is little', () => {
+  const givesBack = { MALLOC_MMAP_THRESHOLD_: '4194304', MALLOC_TRIM_THRESHOLD_: '8388608' }
+  expect(allocatorSettings('edge', 536_870_912)).toEqual({ ...givesBack, MALLOC_ARENA_MAX: '2' })
+  expect(allocatorSettings('edge', 1_000_000_000)).toEqual(givesBack)
+  expect(allocatorSettings('control', 1_000_000_000)).toEqual({ ...givesBack, MALLOC_ARENA_MAX: '2' })
 })

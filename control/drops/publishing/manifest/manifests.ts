@@ -53,8 +53,13 @@ export function createManifests(blobs: Pick<BlobStore, 'read' | 'put' | 'writer'
     }
   }
 
+  /** The very files of what is held already take the place of equal ones. */
+  function holding(rest: Manifest, parts: readonly Part[]): Kept {
+    const held = reader.hold(parts)
+    return { manifest: { ...rest, files: held.flatMap(({ read }) => read) }, parts: held }
+  }
+
   function keep(hash: string, entry: Kept, size: number): void {
-    reader.hold(entry.parts)
     for (const part of entry.parts) {
       const [first] = part.read
       if (first && isOfLong(part)) byFirstFile.set(first[1], part)
@@ -86,7 +91,7 @@ export function createManifests(blobs: Pick<BlobStore, 'read' | 'put' | 'writer'
         await setImmediate()
       }
       const stored = await writer.finish()
-      keep(stored.hash, { manifest, parts }, stored.size)
+      keep(stored.hash, holding(manifest, parts), stored.size)
       return stored
     } catch (error) {
       await writer.abort()
@@ -99,9 +104,9 @@ export function createManifests(blobs: Pick<BlobStore, 'read' | 'put' | 'writer'
       const known = kept.get(hash)
       if (known) return known.manifest
       const { rest, parts, size } = await reader.read(hash)
-      const manifest = { ...rest, files: parts.flatMap(({ read }) => read) }
-      keep(hash, { manifest, parts }, size)
-      return manifest
+      const entry = holding(rest, parts)
+      keep(hash, entry, size)
+      return entry.manifest
     },
     async write(manifest) {
       if (isLong(manifest)) return writeLong(manifest)

@@ -10,6 +10,7 @@ import { isWorthCompressing, type AnalysisRequest } from '../analysis/analyse.ts
 import { inParallel } from '../../../../shared/running/turns.ts'
 import { batchesOf } from '../workers/batches.ts'
 import { ByContent } from '../manifest/by-content.ts'
+import { asWritten } from '../manifest/manifest-builder.ts'
 import type { Manifests } from '../manifest/manifests.ts'
 import type { Recompressed } from '../contract.ts'
 import { isHtmlType, mediaTypeOf } from '../files/types.ts'
@@ -79,7 +80,7 @@ async function* recompress(
   const variants = variantsOf(former, open)
   const { requests, stepBytes, width, work } = passOf(open, variants)
   const steps = compressionSteps(requests, stepBytes)
-  let given = manifestHash
+  let given = manifest
   for (const [index, step] of steps.entries()) {
     await inParallel(
       batchesOf(step, (request) => request.size),
@@ -92,13 +93,16 @@ async function* recompress(
         }
       },
     )
-    const refined = withSmallerVariants(manifest, variants, done)
+    const refined = withSmallerVariants(given, variants, done)
     const isWhole = index === steps.length - 1
-    const changed = changedFiles(manifest, refined)
-    const hash = changed.length === 0 ? given : (await manifests.write(refined)).hash
-    if (hash === given) yield { isWhole, smaller: undefined }
-    else yield { isWhole, smaller: { manifestHash: hash, blobs: [...new Set([...variantsIn(changed), hash])] } }
-    given = hash
+    const changed = changedFiles(given, refined)
+    if (changed.length === 0) {
+      yield { isWhole, smaller: undefined }
+      continue
+    }
+    const { hash } = await manifests.write(refined)
+    given = refined
+    yield { isWhole, smaller: { manifestHash: hash, blobs: [...new Set([...variantsIn(changed), hash])] } }
   }
 }
 
@@ -187,7 +191,7 @@ export function withSmallerVariants(
       const found = done.has(file) ? undefined : variants.get({ path, hash: file.hash })
       if (found === undefined || Object.keys(found).length === 0) return entry
       const smaller = smallerOf(file.encodings, found)
-      return areSame(file.encodings, smaller) ? entry : [path, { ...file, encodings: smaller }]
+      return areSame(file.encodings, smaller) ? entry : [path, asWritten({ ...file, encodings: smaller })]
     }),
   }
 }

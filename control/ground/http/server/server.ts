@@ -162,10 +162,13 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       // What came while this process stood still is read first.
       await setImmediate()
       const timer = setTimeout(() => server.force_close(), graceMs)
-      await server.shutdown()
-      await ended(server)
-      clearTimeout(timer)
-      server.force_close()
+      try {
+        await server.shutdown()
+        await ended(server)
+      } finally {
+        clearTimeout(timer)
+        server.force_close()
+      }
     },
   }
 }
