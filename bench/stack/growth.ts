@@ -18,8 +18,11 @@ import { publishPage } from './publish-load.ts'
 
 const COLLECTING = path.join(import.meta.dirname, 'collecting.ts')
 const CALLERS = 16
-const COLLECTIONS = 3
 const SETTLE_MS = 5000
+/** Until so many in a row have given no more back. */
+const SETTLED_COLLECTIONS = 4
+const SETTLED_MB = 2
+const MOST_COLLECTIONS = 24
 /** Jobs follow a publish for a minute and more. */
 const JOBS_MS = 65_000
 const PASSWORD = 'a door of its own'
@@ -130,11 +133,15 @@ async function heldMb(fleet: Fleet, progress: Progress): Promise<Record<string, 
   const control = processTree(fleet.controls[0]!.pid)
   const [primary, ...workers] = processTree(fleet.edges[0]!.pid)
   const pids = [...control, primary!, ...workers]
-  for (let round = 0; round < COLLECTIONS; round++) {
-    await sleep(SETTLE_MS)
-    for (const pid of pids) process.kill(pid, 'SIGUSR2')
-  }
-  await sleep(SETTLE_MS)
   const sum = (of: readonly number[]): number => of.reduce((mb, pid) => mb + anonymousMb(pid), 0)
+  // V8 gives pages back some time after it has emptied them, and by and by.
+  let least = Number.POSITIVE_INFINITY
+  for (let round = 0, since = 0; round < MOST_COLLECTIONS && since < SETTLED_COLLECTIONS; round++) {
+    for (const pid of pids) process.kill(pid, 'SIGUSR2')
+    await sleep(SETTLE_MS)
+    const held = sum(pids)
+    since = held < least - SETTLED_MB ? 0 : since + 1
+    least = Math.min(least, held)
+  }
   return { control: sum(control), 'edge, primary': sum([primary!]), 'edge, workers': sum(workers) }
 }

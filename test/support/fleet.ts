@@ -11,6 +11,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startPostgres, type Postgres } from '../../control/operations/supervisor/postgres/postgres.ts'
 import { startRedis, type Redis } from '../../control/operations/supervisor/redis/redis.ts'
+import { allocatorSettings } from '../../shared/running/memory.ts'
 import { noteLocalServices } from '../../shared/settings/local-services.ts'
 import { startBalancer, type Balancer } from './balancer.ts'
 import { GIVEN } from './given.ts'
@@ -117,6 +118,8 @@ export async function startFleet({
 
   const startControl = async (index: number): Promise<void> => {
     controlProcesses[index] = await launch(`control ${index}`, 'control/main.ts', {
+      // As a supervisor and the image tell it.
+      ...allocatorSettings('control'),
       CONTROL_PORT: String(controlPorts[index]),
       ...(await controlEnv(index, postgres)),
     })
@@ -127,6 +130,7 @@ export async function startFleet({
   async function addEdge(own: Readonly<Record<string, string>> = {}): Promise<FleetProcess> {
     const name = `edge ${edgeNumber++}`
     const edge = await launch(name, 'edge/main.ts', {
+      ...allocatorSettings('edge'),
       EDGE_HTTPS_PORT: '0',
       EDGE_HTTP_PORT: '0',
       METRICS_PORT: '0',
