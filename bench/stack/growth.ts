@@ -135,13 +135,15 @@ async function heldMb(fleet: Fleet, progress: Progress): Promise<Record<string, 
   const pids = [...control, primary!, ...workers]
   const sum = (of: readonly number[]): number => of.reduce((mb, pid) => mb + anonymousMb(pid), 0)
   // V8 gives pages back some time after it has emptied them, and by and by.
-  let least = Number.POSITIVE_INFINITY
+  let settled = Number.POSITIVE_INFINITY
   for (let round = 0, since = 0; round < MOST_COLLECTIONS && since < SETTLED_COLLECTIONS; round++) {
     for (const pid of pids) process.kill(pid, 'SIGUSR2')
     await sleep(SETTLE_MS)
     const held = sum(pids)
-    since = held < least - SETTLED_MB ? 0 : since + 1
-    least = Math.min(least, held)
+    since += 1
+    if (held < settled - SETTLED_MB) [settled, since] = [held, 0]
+    const isLast = round === MOST_COLLECTIONS - 1 && since < SETTLED_COLLECTIONS
+    if (isLast) console.error(`After ${MOST_COLLECTIONS} collections memory was still coming back.`)
   }
   return { control: sum(control), 'edge, primary': sum([primary!]), 'edge, workers': sum(workers) }
 }

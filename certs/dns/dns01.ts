@@ -58,7 +58,7 @@ export function composeDns01(
     return { asked, name: await lookups.endOf(asked), value }
   }
 
-  /** What was never announced is nowhere: an earlier record of its order failed. */
+  /** Removes only what `announce` began to put there: where one record of an order failed, those behind it are nowhere. */
   async function remove(proof: Proof): Promise<void> {
     const record = announced.get(keyOf(proof))
     announced.delete(keyOf(proof))

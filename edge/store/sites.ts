@@ -38,14 +38,15 @@ export function createSites(blobs: Pick<BlobStore, 'read'>, { indexFiles, indexS
   const start = async (hash: string): Promise<SiteIndex> => {
     try {
       const { rest, parts, size } = await reader.read(hash)
+      const held = reader.hold(parts)
       const index = indexSite(
         rest,
-        parts.map(({ read }) => read),
+        held.map(({ read }) => read),
       )
-      const textBytes = parts.reduce((sum, { text }) => sum + (text?.length ?? 0), 0)
+      const textBytes = held.reduce((sum, { text }) => sum + (text?.length ?? 0), 0)
       const bytes = INDEX_OVERHEAD_BYTES + BYTES_PER_MANIFEST_BYTE * size + textBytes
       // One that is larger than all of them may be is kept alone.
-      kept.set(hash, { index, parts: reader.hold(parts.filter(isOfLong)) }, { size: Math.min(bytes, MAX_INDEX_BYTES) })
+      kept.set(hash, { index, parts: held.filter(isOfLong) }, { size: Math.min(bytes, MAX_INDEX_BYTES) })
       return index
     } finally {
       loading.delete(hash)

@@ -8,6 +8,7 @@ import { BlobMissing, type BlobStore, type BlobWriter, type ByteRange, type Stor
 export interface CopiesOptions {
   /** A directory store that holds nothing but copies. */
   readonly store: BlobStore
+  /** More than nothing. */
   readonly maxBytes: number
   /** A copy could not be made; only the distant store notices: it is asked more often. */
   readonly onProblem?: ((error: Error) => void) | undefined
@@ -160,7 +161,7 @@ function createTrimming(store: BlobStore, maxBytes: number): (bytes: number) => 
   let trimming: Promise<void> | undefined
   /** What is added while it trims may make it due again, and nothing may be added after that. */
   function trimIfDue(): void {
-    const isDue = addedBytes > 0 && addedBytes >= maxBytes * MEASURE_SHARE
+    const isDue = addedBytes >= maxBytes * MEASURE_SHARE
     if (!isDue || trimming) return
     addedBytes = 0
     trimming = trim(store, maxBytes)

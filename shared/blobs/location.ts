@@ -90,7 +90,7 @@ export function parseS3Url(text: string): ParsedLocation & { kind: 's3' } {
   }
 }
 
-/** None: no copies. */
+/** How many megabytes of copies there may be; 0: none are kept. Throws on what is no whole number. */
 function cacheMbOf(url: URL): number {
   const text = url.searchParams.get('cache_mb') ?? String(DEFAULT_CACHE_MB)
   if (!/^\d{1,9}$/.test(text)) throw new Error('cache_mb in BLOB_STORE must be a whole number of megabytes')

@@ -4,6 +4,7 @@
  *   file:<directory>
  *   s3://<key>:<secret>@<bucket>[/<prefix>]?endpoint=https://…[&region=…][&cache=<directory>][&cache_mb=2000]
  */
+import { rm } from 'node:fs/promises'
 import path from 'node:path'
 import type { BlobStore } from './blob-store.ts'
 import { createCachedBlobStore } from './cached-store.ts'
@@ -47,9 +48,16 @@ function openOne(url: string, { onProblem, files }: OpenOptions): BlobStore {
   const location = parseBlobStoreUrl(url)
   if (location.kind === 'directory') return createDirectoryBlobStore(location.directory, files)
   const { settings, cacheDir, cacheBytes } = location
+  const distant = createS3BlobStore(settings, path.join(cacheDir, 'drafts'))
+  const copies = path.join(cacheDir, 'copies')
+  if (cacheBytes === 0) {
+    // What was copied under another setting.
+    rm(copies, { recursive: true, force: true }).catch((error: Error) => onProblem?.(error))
+    return distant
+  }
   return createCachedBlobStore({
-    distant: createS3BlobStore(settings, path.join(cacheDir, 'drafts')),
-    copies: createDirectoryBlobStore(path.join(cacheDir, 'copies'), files),
+    distant,
+    copies: createDirectoryBlobStore(copies, files),
     maxBytes: cacheBytes,
     ...(onProblem && { onProblem }),
   })

@@ -1,7 +1,7 @@
 /**
  * How a long manifest is laid out: each part of its files has a line of its own, between a first line that opens the list
- * and a last one that closes it and has all else. To a reader of JSON that is white space; who has read another version
- * finds by its bytes what did not change, and decodes one line and the last instead of all.
+ * and a last one that closes it and has all else. To a reader of JSON that is white space. One that holds another version
+ * finds the unchanged lines by their bytes, and decodes the changed line and the last instead of all.
  *
  *   {"v":1,"files":[
  *   ["a.html",{…}],["b.html",{…}],…,

@@ -198,9 +198,9 @@ test('closing lets an answer leave that its caller takes slowly, whatever anothe
   await given.promise
   const closed = server.close(LONG_MS)
   other.once('error', () => {})
-  other.socket.resetAndDestroy()
-  // It takes nothing until the server has nothing else left to wait for.
+  // Neither takes anything until the server waits for these two alone.
   await sleep(100)
+  other.socket.resetAndDestroy()
   let bytes = 0
   for await (const chunk of reply) bytes += (chunk as Buffer).length
   expect(bytes).toBe(large.length)

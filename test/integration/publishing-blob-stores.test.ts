@@ -392,6 +392,17 @@ describe('the cache in front of a distant store', () => {
     expect(await sizeOf(copies)).toBeGreaterThan(0)
   })
 
+  test('with cache_mb=0 there are no copies, and those of before go', async () => {
+    const cache = path.join(root, 'given-up')
+    const bytes = randomBytes(1000)
+    const { hash } = await openBlobStore({ url: server.url({ cache }) }).put(bytes)
+    expect(await readdir(path.join(cache, 'copies'))).toContain(hash.slice(0, 2))
+    const store = openBlobStore({ url: server.url({ cache, cacheMb: 0 }) })
+    expect((await store.read(hash)).equals(bytes)).toBe(true)
+    expect(Buffer.concat(await collect(store.stream(hash))).equals(bytes)).toBe(true)
+    await expect.poll(() => readdir(cache)).not.toContain('copies')
+  })
+
   test('serves on when copies cannot be written', async () => {
     const { store, distant, copies } = cached(1_000_000)
     const full = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })

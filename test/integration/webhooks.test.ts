@@ -10,8 +10,10 @@ import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { openLocalCa } from '../../certs/local/local-ca.ts'
 import { transaction } from '../../control/ground/database/sql.ts'
+import { createWebhookCourier } from '../../control/drops/webhooks/courier.ts'
 import { claimDelivery } from '../../control/drops/webhooks/queries.ts'
 import { DAY_MS, SECOND_MS, systemClock } from '../../shared/running/clock.ts'
+import { silentLog } from '../../shared/running/log.ts'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'
 
 interface Received {
@@ -189,6 +191,42 @@ test('a receiver that does not answer holds back nobody else', async () => {
     released.resolve(200)
     await courier.stop()
   }
+})
+
+test('what becomes due while the last claim is answered is sent too', async () => {
+  const { actor } = await newHook()
+  for (const title of ['one', 'two']) await world.publishPage(actor, title, 'late-claim')
+  const [asked, noted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const sent: string[] = []
+  let claims = 0
+  // The second claim finds the first message under way. Its answer is read when that has arrived and all is noted.
+  const sql = new Proxy(world.sql, {
+    apply(target, self, args: unknown[]) {
+      const statement: unknown = Reflect.apply(target, self, args)
+      const text = String(args[0])
+      if (text.includes('set failing_since = null')) return answered(statement, () => setImmediate(noted.resolve))
+      if (!text.includes('d set claimed_until') || ++claims !== 2) return statement
+      return answered(statement, asked.resolve).then((rows) => noted.promise.then(() => rows))
+    },
+  })
+  const answered = async (statement: unknown, note: () => void): Promise<unknown> => {
+    const rows = await statement
+    note()
+    return rows
+  }
+  const sender = {
+    async send(_url: string, _headers: unknown, body: string) {
+      sent.push(body)
+      await asked.promise
+      return { status: 200, answer: '' }
+    },
+  }
+  const { secrets } = world.services
+  const config = { baseUrl: 'https://dropway.test', look: { name: 'Dropway' } }
+  const enqueueMail = () => expect.fail('nothing failed')
+  const courier = createWebhookCourier({ sql, clock, log: silentLog, secrets, sender, enqueueMail, config })
+  expect(await courier.deliverDue()).toBe(2)
+  expect(sent).toHaveLength(2)
 })
 
 test('a redirect is a failure and is not followed', async () => {

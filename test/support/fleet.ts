@@ -130,7 +130,6 @@ export async function startFleet({
   async function addEdge(own: Readonly<Record<string, string>> = {}): Promise<FleetProcess> {
     const name = `edge ${edgeNumber++}`
     const edge = await launch(name, 'edge/main.ts', {
-      ...allocatorSettings('edge'),
       EDGE_HTTPS_PORT: '0',
       EDGE_HTTP_PORT: '0',
       METRICS_PORT: '0',

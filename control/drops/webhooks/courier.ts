@@ -95,11 +95,14 @@ export function createWebhookCourier(deps: CourierDependencies): WebhookCourier 
     }
   }
 
+  /** What arrives while the next claim is under way makes another message due, which that claim may not have seen. */
   async function deliverDue(): Promise<number> {
     for (let count = 0; ;) {
-      count += await sendOut()
-      if (carrying.size === 0) return count
-      await Promise.race(carrying)
+      const wasCarrying = carrying.size > 0
+      const begun = await sendOut()
+      count += begun
+      if (begun === 0 && !wasCarrying) return count
+      if (carrying.size > 0) await Promise.race(carrying)
     }
   }
 

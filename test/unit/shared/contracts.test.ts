@@ -230,8 +230,8 @@ test('files of a manifest are taken, refused and read as the schema would, which
     }),
     { numRuns: 4000 },
   )
-  expect(taken.files).toBeGreaterThan(100)
-  expect(taken.kept).toBeGreaterThan(100)
+  expect(taken.files).toBeGreaterThan(20)
+  expect(taken.kept).toBeGreaterThan(20)
 })
 
 test('a manifest is written in parts that are its JSON, however many files it has', () => {

@@ -39,13 +39,6 @@ test('what is added while they are measured makes it due again, and nothing else
   expect(lists()).toBe(2)
 })
 
-test('without any room they are not measured for ever', async () => {
-  const { store, lists, endList } = createStore()
-  await createCopies({ store, maxBytes: 0 }).add(Buffer.alloc(0))
-  for (let turn = 0; turn < 3; turn++) await endList()
-  expect(lists()).toBeLessThanOrEqual(1)
-})
-
 test.each([
   ['', 2e9],
   ['&cache_mb=0', 0],
