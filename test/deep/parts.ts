@@ -44,6 +44,12 @@ export const PARTS: readonly Part[] = [
     command: vitest('test/unit/', 'test/integration/'),
   },
   {
+    name: 'late',
+    what: 'npm test with one answer of Postgres and Redis in twenty read late: rare orders become common',
+    minutes: 11,
+    command: 'DEEP= LATE_ANSWERS=1 npx vitest run',
+  },
+  {
     name: 'states',
     what: 'the table of states: every row, plan and way to act on a drop',
     minutes: 3,

@@ -1,6 +1,7 @@
 /** What every process of the service that a test starts is given. */
 import { fileURLToPath } from 'node:url'
 import { HAS_QUICK_PASSWORDS } from './depth.ts'
+import { HAS_LATE_ANSWERS } from './late-answers.ts'
 
 /** Sources that another process has compiled before: from the first line on, before it could turn the cache on by itself. */
 const COMPILED = {
@@ -10,8 +11,15 @@ const COMPILED = {
 /** What others do with the machine is no one's business here: a test of an outage sets it to 1. */
 const PATIENCE = { PATIENCE: process.env['PATIENCE'] ?? '1' }
 
-const QUICK_PASSWORDS = { NODE_OPTIONS: `--import=${new URL('./quick-passwords-process.ts', import.meta.url)}` }
+const CHANGED = { NODE_OPTIONS: `--import=${new URL('./given-process.ts', import.meta.url)}` }
 
-export const GIVEN: Readonly<Record<string, string>> = HAS_QUICK_PASSWORDS
-  ? { ...COMPILED, ...PATIENCE, ...QUICK_PASSWORDS }
-  : { ...COMPILED, ...PATIENCE }
+const NAMES = ['QUICK_PASSWORDS', 'LATE_ANSWERS', 'SEED'] as const
+const OWN = Object.fromEntries(
+  NAMES.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
+)
+
+export const GIVEN: Readonly<Record<string, string>> = {
+  ...COMPILED,
+  ...PATIENCE,
+  ...(HAS_QUICK_PASSWORDS || HAS_LATE_ANSWERS ? { ...OWN, ...CHANGED } : {}),
+}
