@@ -7,7 +7,7 @@ import path from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { benches, type BenchName } from './benches.ts'
 import { createProgress } from './progress.ts'
-import { commitOf, machineFacts, resultSince, type Machine } from './results.ts'
+import { commitOf, machineFacts, MISSED, resultSince, type Machine } from './results.ts'
 
 interface Run {
   readonly name: BenchName
@@ -62,10 +62,15 @@ async function runOne(name: BenchName, place: string, isQuick: boolean, results:
   const [code] = (await once(child, 'close')) as [number | null]
   clearInterval(ticking)
   progress.clear()
-  process.stderr.write(`${place}: ${code === 0 ? 'done' : `failed (${code})`} in ${elapsed()} s\n`)
-  if (code !== 0) process.stderr.write(`${errors}\n`)
-  const text = stripVTControlCharacters(code === 0 ? output : output + errors).trim()
+  const isDone = code === 0 || code === MISSED
+  process.stderr.write(`${place}: ${isDone ? `done${endOf(code)}` : `failed (${code})`} in ${elapsed()} s\n`)
+  if (!isDone) process.stderr.write(`${errors}\n`)
+  const text = stripVTControlCharacters(isDone ? output : output + errors).trim()
   return { name, seconds: elapsed(), code: code ?? 1, output: text, figures: resultSince(results, name, sinceMs) }
+}
+
+function endOf(code: number | null): string {
+  return code === 0 ? '' : code === MISSED ? ', a bar missed' : `, failed with ${code}`
 }
 
 function writeReport(facts: Machine, all: readonly Run[], isQuick: boolean, results: string): void {
@@ -80,7 +85,7 @@ function writeReport(facts: Machine, all: readonly Run[], isQuick: boolean, resu
     [
       `## ${benches[name].asks}`,
       '',
-      `\`npm run bench:${name}\`, ${seconds} s${code === 0 ? '' : `, failed with ${code}`}`,
+      `\`npm run bench:${name}\`, ${seconds} s${endOf(code)}`,
       '',
       '```',
       output,

@@ -28,6 +28,8 @@ export interface Bench {
   readonly uses: readonly Program[]
   /** Whether it writes figures, which `--keep` puts into the repository. */
   readonly hasResults: boolean
+  /** It makes a control group. */
+  readonly isForRoot?: true
 }
 
 const perRun = (value: number, most = 3600) => ({ kind: 'number', least: 0.1, most, default: value }) as const
@@ -183,6 +185,7 @@ export const benches = {
     needs: [],
     uses: [],
     hasResults: true,
+    isForRoot: true,
   },
   compression: {
     asks: 'What visitors get uncompressed in the first minute after 100 MB were published',
@@ -258,6 +261,9 @@ export const IN_ORDER = [
   'mixed',
   'streams',
   'growth',
+  'start',
+  'small',
   'compression',
   'search',
+  'mcp',
 ] as const satisfies readonly BenchName[]

@@ -25,15 +25,22 @@ const ALL_OPTIONS = {
   keep: KEEP,
 } as const satisfies Options
 
-export function decide(args: readonly string[], isInstalled: (program: string) => boolean): Decision {
+/** What the machine has for a bench. */
+export interface Surroundings {
+  isInstalled(program: string): boolean
+  readonly isRoot: boolean
+}
+
+export function decide(args: readonly string[], { isInstalled, isRoot }: Surroundings): Decision {
   const [name = '', ...rest] = args
-  if (name === 'all') return decideAll(rest, isInstalled)
+  if (name === 'all') return decideAll(rest, { isInstalled, isRoot })
   if (!isBench(name)) return wrong(`There is no bench “${name}”: ${['all', ...Object.keys(benches)].join(', ')}.`)
   const bench: Bench = benches[name]
   const options: Options = bench.hasResults ? { ...bench.options, keep: KEEP } : bench.options
   const read = readArguments(options, rest)
   if (read.kind === 'help') return { kind: 'say', text: helpOf(name, bench, options), isWrong: false }
   if (read.kind === 'wrong') return wrong(read.sentence)
+  if (bench.isForRoot && !isRoot) return wrong(sentenceOfRoot(name))
   const isAsked = (program: Program): boolean =>
     Array.isArray(read.values['only']) &&
     rest.some((arg) => arg.startsWith('--only')) &&
@@ -44,19 +51,22 @@ export function decide(args: readonly string[], isInstalled: (program: string) =
   return { kind: 'run', name, values: read.values, order: { isKept: read.values['keep'] === true, notes } }
 }
 
-function decideAll(args: readonly string[], isInstalled: (program: string) => boolean): Decision {
+function decideAll(args: readonly string[], { isInstalled, isRoot }: Surroundings): Decision {
   const read = readArguments(ALL_OPTIONS, args)
   if (read.kind === 'help') return { kind: 'say', text: helpOfAll(), isWrong: false }
   if (read.kind === 'wrong') return wrong(read.sentence)
   const { only, quick, keep } = read.values
   if (quick && keep) return wrong('The figures of a quick run say little: --quick and --keep exclude each other.')
-  const names = IN_ORDER.filter((name) => only.includes(name))
+  const wanted = IN_ORDER.filter((name) => only.includes(name))
+  const isPossible = (name: BenchName): boolean => isRoot || !('isForRoot' in benches[name])
+  const names = wanted.filter(isPossible)
   const missing = names.flatMap((name) => benches[name].needs).find((program) => !isInstalled(program))
   if (missing !== undefined) return wrong(sentenceOfMissing(missing))
   const notes = [...new Set<Program>(names.flatMap((name) => benches[name].uses))]
     .filter((program) => !isInstalled(program))
     .map(noteOfMissing)
-  return { kind: 'runAll', names, order: { isKept: keep, notes }, isQuick: quick }
+  const refused = wanted.filter((name) => !isPossible(name)).map((name) => `${sentenceOfRoot(name)} It is left out.`)
+  return { kind: 'runAll', names, order: { isKept: keep, notes: [...notes, ...refused] }, isQuick: quick }
 }
 
 function isBench(name: string): name is BenchName {
@@ -67,6 +77,8 @@ const wrong = (text: string): Decision => ({ kind: 'say', text, isWrong: true })
 
 const sentenceOfMissing = (program: Program): string =>
   `${program} is not installed, and this cannot be measured without it (Debian: apt-get install ${PACKAGE_OF[program]}).`
+
+const sentenceOfRoot = (name: BenchName): string => `bench:${name} makes a control group, which takes root.`
 
 const noteOfMissing = (program: Program): string =>
   `${program} is not installed (Debian: apt-get install ${PACKAGE_OF[program]}): what is measured with it is left out.`

@@ -6,6 +6,7 @@
 import path from 'node:path'
 import { EXIT_USAGE } from '../test/support/arguments.ts'
 import { isInstalled } from '../test/support/programs.ts'
+import { findPeer } from './peers.ts'
 import type { BenchName, BenchValues } from './benches.ts'
 import { decide } from './command.ts'
 import { createResults, resultsFolder, type Results } from './results.ts'
@@ -34,7 +35,9 @@ const runners: Runners = {
 }
 
 const say = (text: string): void => void process.stderr.write(`${text}\n`)
-const decision = decide(process.argv.slice(2), isInstalled)
+const isThere = (program: string): boolean =>
+  program === 'nginx' || program === 'caddy' ? findPeer(program) !== undefined : isInstalled(program)
+const decision = decide(process.argv.slice(2), { isInstalled: isThere, isRoot: process.getuid?.() === 0 })
 switch (decision.kind) {
   case 'say':
     ;(decision.isWrong ? process.stderr : process.stdout).write(`${decision.text}\n`)

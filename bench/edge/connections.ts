@@ -10,7 +10,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isInstalled } from '../../test/support/programs.ts'
+import { findPeer } from '../peers.ts'
 import { cpuMs, pinToCore, processTree, residentMb } from '../../test/support/processes.ts'
 import type { AskCommand, HolderOptions, HolderReport } from './connection-holder.ts'
 import { HOST } from './rows.ts'
@@ -45,7 +45,7 @@ export async function run(values: BenchValues<'connections'>, results: Results):
     const figures = await measureServers(course, stops)
     const { idle, kept, seconds } = values
     results.keep({ idle, kept, seconds, figures })
-    judge(figures['edge'] ?? {})
+    judge(figures['edge'] ?? {}, results)
   } finally {
     await Promise.all(stops.map((stop) => stop()))
     rmSync(workDir, { recursive: true, force: true })
@@ -66,8 +66,8 @@ async function measureServers(course: Course, stops: (() => Promise<void>)[]): P
   const { edge, cookie } = await startEdge(workDir, upstream.port)
   const servers: Server[] = [edge]
   stops.push(edge.stop)
-  if (isInstalled('nginx')) servers.push(await startNginx(workDir, upstream.port, cookie))
-  if (isInstalled('caddy')) servers.push(await startCaddy(workDir, upstream.port, cookie))
+  if (findPeer('nginx') !== undefined) servers.push(await startNginx(workDir, upstream.port, cookie))
+  if (findPeer('caddy') !== undefined) servers.push(await startCaddy(workDir, upstream.port, cookie))
   stops.push(...servers.slice(1).map(({ stop }) => stop))
   for (const server of servers) {
     progress.show(`warming up ${server.name}`)
@@ -88,16 +88,15 @@ function say(name: string, found: Readonly<Record<string, number>>): void {
   process.stdout.write(`${name.padEnd(12)}${cells.join('; ')}\n`)
 }
 
-function judge(edge: Readonly<Record<string, number>>): void {
-  const bars = [
-    ...(['h1', 'h2'] as const).map((protocol) => [idleFigure(protocol), MAX_KB_PER_IDLE[protocol]] as const),
-    ['connections lost', 0] as const,
-  ]
-  for (const [what, bar] of bars) {
-    const isMet = edge[what]! <= bar
-    process.stdout.write(`${what}: ${edge[what]} (bar ${bar})  ${isMet ? 'met' : 'MISSED'}\n`)
+function judge(edge: Readonly<Record<string, number>>, results: Results): void {
+  for (const protocol of ['h1', 'h2'] as const) {
+    const figure = edge[idleFigure(protocol)]!
+    results.judge({ row: `an idle connection of ${protocol}`, figure, unit: 'kB', bar: MAX_KB_PER_IDLE[protocol] })
   }
+  results.judge({ row: LOST, figure: edge[LOST]!, unit: '', bar: 0 })
 }
+
+const LOST = 'connections lost'
 
 const idleFigure = (protocol: HolderOptions['protocol']): string => `${protocol} kB per idle connection`
 

@@ -17,10 +17,11 @@ import tls from 'node:tls'
 import { HOST, isConnecting, LOCKED_HOST, MANY_FILES, rows, type Row, type ServerName } from './rows.ts'
 import { startBare, startCaddy, startEdge, startNginx, startUpstream, type Server } from './servers.ts'
 import { canGenerate, loadH1, loadH2, loadHandshakes, loadHybrid, loadResumptions, type Target } from './generators.ts'
-import { isInstalled } from '../../test/support/programs.ts'
+import { findPeer, versionOf } from '../peers.ts'
 import { cpuMs } from '../../test/support/processes.ts'
 import { median } from '../../test/support/figures.ts'
 import type { BenchValues } from '../benches.ts'
+import { isMet, type Judged } from '../judged.ts'
 import { createProgress, type Progress } from '../progress.ts'
 import type { Results } from '../results.ts'
 
@@ -40,13 +41,6 @@ interface Measurement {
 }
 
 type Measured = Readonly<Partial<Record<ServerName, Measurement>>>
-
-interface Bar {
-  readonly row: string
-  readonly against: string
-  readonly ratio: number
-  readonly bar: number
-}
 
 /** One run: what it was told, and the servers that it measures. */
 interface Course {
@@ -106,19 +100,26 @@ async function measureRows(course: Course, results: Results): Promise<void> {
     ),
   )
   const measuredRows: Record<string, Measured> = {}
-  const bars: Bar[] = []
+  const bars: Judged[] = []
   const wanted = rows.filter(({ name, protocol }) => values.rows.includes(name) && canGenerate[protocol])
   for (const [index, row] of wanted.entries()) {
     const measured = await measureAll(course, row, `row ${index + 1} of ${wanted.length}, ${row.name}`)
     measuredRows[row.name] = measured
     const judged = barsOf(row, measuredRows)
     bars.push(...judged)
-    say(line(row.name, [...servers.map(({ name }) => cell(measured[name])), judged.map(verdict).join(', ')]))
+    say(
+      line(
+        row.name,
+        servers.map(({ name }) => cell(measured[name])),
+      ),
+    )
+    judged.forEach((each) => results.judge(each))
   }
   const elapsed = Math.round((performance.now() - startedAt) / 1000)
-  say(`\n${bars.filter(isMissed).length} of ${bars.length} bars missed; ${elapsed} s`)
+  say(`\n${bars.filter((each) => !isMet(each)).length} of ${bars.length} bars missed; ${elapsed} s`)
   const idle = Object.fromEntries(course.idle)
-  results.keep({ loadBefore, seconds, rounds, elapsed, idle, results: measuredRows, bars })
+  const peers = { nginx: versionOf('nginx'), caddy: versionOf('caddy') }
+  results.keep({ peers, loadBefore, seconds, rounds, elapsed, idle, results: measuredRows, bars })
 }
 
 async function startServers(course: Course): Promise<void> {
@@ -140,7 +141,7 @@ async function startServers(course: Course): Promise<void> {
     ['nginx', startNginx],
     ['caddy', startCaddy],
   ] as const)
-    if (values.only.includes(name) && isInstalled(name)) add(await start(workDir, upstream.port, cookie))
+    if (values.only.includes(name) && findPeer(name) !== undefined) add(await start(workDir, upstream.port, cookie))
 }
 
 async function warmUp({ port }: Server): Promise<void> {
@@ -281,7 +282,7 @@ function cell(measured: Measurement | undefined): string {
   return measured ? `${measured.microseconds.toFixed(1)} µs ${measured.perSecond.toFixed(0)}/s` : '–'
 }
 
-function barsOf({ name, bars = {}, ownBar }: Row, results: Readonly<Record<string, Measured>>): Bar[] {
+function barsOf({ name, bars = {}, ownBar }: Row, results: Readonly<Record<string, Measured>>): Judged[] {
   const own = results[name]?.edge
   const others = Object.entries(bars).map(([against, bar]) => ({
     against,
@@ -291,15 +292,18 @@ function barsOf({ name, bars = {}, ownBar }: Row, results: Readonly<Record<strin
   if (ownBar) others.push({ against: ownBar.row, bar: ownBar.share, other: results[ownBar.row]?.edge })
   return others.flatMap(({ against, bar, other }) =>
     own && other
-      ? [{ row: name, against, ratio: Math.round((100 * own.microseconds) / other.microseconds) / 100, bar }]
+      ? [
+          {
+            row: `${name} beside ${against}`,
+            figure: inHundredths(own.microseconds / other.microseconds),
+            unit: '×',
+            bar,
+          },
+        ]
       : [],
   )
 }
 
-function isMissed({ ratio, bar }: Bar): boolean {
-  return ratio > bar
-}
-
-function verdict(judged: Bar): string {
-  return `${judged.ratio.toFixed(2)} × ${judged.against} (bar ${judged.bar})${isMissed(judged) ? ' MISSED' : ''}`
+function inHundredths(value: number): number {
+  return Math.round(value * 100) / 100
 }

@@ -14,7 +14,7 @@ import tls from 'node:tls'
 import { openLocalCa, type LocalCa } from '../../certs/local/local-ca.ts'
 import { systemClock } from '../../shared/running/clock.ts'
 import { cpuMs, residentMb } from '../../test/support/processes.ts'
-import { findProgram, isInstalled } from '../../test/support/programs.ts'
+import { findPeer } from '../peers.ts'
 import type { BenchValues } from '../benches.ts'
 import { createProgress } from '../progress.ts'
 import type { Results } from '../results.ts'
@@ -66,7 +66,7 @@ export async function run({ seconds }: BenchValues<'handshake'>, kept: Results):
       child.kill()
       await once(child, 'exit')
     }
-    if (isInstalled('caddy'))
+    if (findPeer('caddy') !== undefined)
       for (const count of [1, MANY]) {
         progress.show(`Caddy with ${count} certificates`)
         results.push(await measureCaddy(folder, ca, count, seconds))
@@ -80,14 +80,14 @@ export async function run({ seconds }: BenchValues<'handshake'>, kept: Results):
         'RSS MB': Math.round(megabytes),
       })),
     )
-    judge(results)
+    judge(results, kept)
     kept.keep({ seconds, results })
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-function judge(results: readonly Result[]): void {
+function judge(results: readonly Result[], kept: Results): void {
   for (const count of [1, MANY]) {
     const [ours, theirs] = (['dropway', 'caddy'] as const).map(
       (server) => results.find(({ run }) => run === eachInTurn(server, count))?.microseconds,
@@ -96,9 +96,8 @@ function judge(results: readonly Result[]): void {
       console.log(`certificates ${count}: not judged, Caddy is not installed (bar ${MAX_TIMES_CADDY} × Caddy)`)
       continue
     }
-    const isMet = ours <= MAX_TIMES_CADDY * theirs
-    const times = (ours / theirs).toFixed(2)
-    console.log(`certificates ${count}: ${times} × Caddy (bar ${MAX_TIMES_CADDY})  ${isMet ? 'met' : 'MISSED'}`)
+    const row = `a handshake with ${count === 1 ? 'one certificate' : `${count} certificates`} beside Caddy`
+    kept.judge({ row, figure: ours / theirs, unit: '×', bar: MAX_TIMES_CADDY })
   }
 }
 
@@ -167,7 +166,7 @@ async function measureCaddy(folder: string, ca: LocalCa, count: number, seconds:
   }
   const file = path.join(folder, 'caddy.json')
   writeFileSync(file, JSON.stringify(config))
-  const child = spawn(findProgram('caddy') ?? 'caddy', ['run', '--config', file], {
+  const child = spawn(findPeer('caddy') ?? 'caddy', ['run', '--config', file], {
     stdio: 'ignore',
     env: { ...process.env, HOME: folder },
   })

@@ -11,7 +11,7 @@ import { HOST, LOCKED_HOST, MANY_FILES, SNIPPETS_HOST, type ServerName } from '.
 import { LOAD_CORE } from './generators.ts'
 import { startEdgeFixture, type EdgeFixture } from '../../test/support/edge-fixture.ts'
 import { pinToCore } from '../../test/support/processes.ts'
-import { findProgram } from '../../test/support/programs.ts'
+import { findPeer, type Peer } from '../peers.ts'
 
 const SERVER_CORE = 0
 const PAGE_KB = [4, 32, 200] as const
@@ -209,9 +209,9 @@ https://:${port} {
   return startPinned(workDir, 'caddy', ['run', '--config', file, '--adapter', 'caddyfile'], port)
 }
 
-async function startPinned(workDir: string, program: 'nginx' | 'caddy', args: string[], port: number): Promise<Server> {
+async function startPinned(workDir: string, program: Peer, args: string[], port: number): Promise<Server> {
   const env = { ...process.env, GOMAXPROCS: '1', XDG_DATA_HOME: workDir, XDG_CONFIG_HOME: workDir }
-  const child = spawn('taskset', ['-c', String(SERVER_CORE), findProgram(program) ?? program, ...args], {
+  const child = spawn('taskset', ['-c', String(SERVER_CORE), findPeer(program) ?? program, ...args], {
     stdio: ['ignore', 'ignore', 'pipe'],
     env,
   })

@@ -74,15 +74,11 @@ export async function run({ seconds }: BenchValues<'compression'>, results: Resu
     process.stdout.write(
       `sent as uploaded: ${(rawBytes / 1e6).toFixed(1)} of ${(bytes / 1e6).toFixed(1)} MB (${(rawShare * 100).toFixed(1)} %)\n`,
     )
-    const isFirstMet = first.raw.length === 0
-    const isAllMet = (compressedAfter ?? Infinity) <= MOST_SECONDS
-    process.stdout.write(
-      `of the first screen sent as uploaded: ${first.raw.join(', ') || 'nothing'} (bar: nothing)  ${isFirstMet ? 'met' : 'MISSED'}\n`,
-    )
-    process.stdout.write(
-      `everything compressed after ${compressedAfter?.toFixed(0) ?? 'more'} s (bar ${MOST_SECONDS})  ${isAllMet ? 'met' : 'MISSED'}\n`,
-    )
-    if (!isFirstMet || !isAllMet) process.exitCode = 1
+    const row = 'files of the first screen sent as uploaded'
+    results.judge({ row, figure: first.raw.length, unit: '', bar: 0 })
+    // What is not whole by the end of the bench takes longer than that.
+    const figure = compressedAfter ?? 2 * Math.max(seconds, MOST_SECONDS)
+    results.judge({ row: 'everything compressed', figure, unit: 's', bar: MOST_SECONDS })
     results.keep({ seconds, bytes, rawBytes, rawShare, firstScreenRaw: first.raw, compressedAfter, bar: MOST_SECONDS })
   } finally {
     await stack.stop()

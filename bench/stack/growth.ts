@@ -53,18 +53,14 @@ export async function run({ publishes, unlocks }: BenchValues<'growth'>, results
     const rows = Object.fromEntries(
       Object.entries(before).map(([name, mb]) => [name, { before: mb, after: after[name]!, times: after[name]! / mb }]),
     )
-    for (const [name, row] of Object.entries(rows)) judge(name, row)
+    for (const [name, { before: first, after: last, times }] of Object.entries(rows)) {
+      process.stdout.write(`${name}: ${first.toFixed(0)} MB before, ${last.toFixed(0)} after\n`)
+      results.judge({ row: `${name} beside what a tenth left`, figure: times, unit: '×', bar: MOST_TIMES })
+    }
     results.keep({ publishes, unlocks, rows, bar: MOST_TIMES })
   } finally {
     await fleet.stop()
   }
-}
-
-function judge(name: string, { before, after, times }: { before: number; after: number; times: number }): void {
-  const isMet = times <= MOST_TIMES
-  if (!isMet) process.exitCode = 1
-  const figures = `${before.toFixed(0)} MB before, ${after.toFixed(0)} after: ${times.toFixed(2)} ×`
-  process.stdout.write(`${name}: ${figures} (bar ${MOST_TIMES} ×)  ${isMet ? 'met' : 'MISSED'}\n`)
 }
 
 async function protectedDrop(fleet: Fleet): Promise<string> {

@@ -89,8 +89,9 @@ export async function run(told: BenchValues<'search'>, results: Results): Promis
     caller.close()
     progress.clear()
     console.table(rows)
+    for (const { question, p95Ms } of rows)
+      results.judge({ row: `p95, words ${question}`, figure: p95Ms, unit: 'ms', bar: MAX_P95_MS })
     results.keep({ drops: told.drops, othersDrops: told.drops, rows, maxP95Ms: MAX_P95_MS })
-    if (rows.some(({ p95Ms }) => p95Ms > MAX_P95_MS)) process.exitCode = 1
   } finally {
     await stack.stop()
   }

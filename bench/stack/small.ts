@@ -49,7 +49,7 @@ export async function run({ drops, minutes }: BenchValues<'small'>, results: Res
     for (const [name, mb] of memoryByProcess(whole.pid))
       process.stdout.write(`  ${mb.toFixed(1).padStart(6)} MB  ${name}\n`)
     await whole.stop()
-    say(drops, minutes, figures)
+    say(drops, minutes, figures, results)
     results.keep({ limits: LIMITS, drops, minutes, ...figures, failures: load.failures.slice(0, 20) })
   } finally {
     await group.remove()
@@ -121,12 +121,13 @@ type Figures = Load & {
   readonly peakMb: number
 }
 
-function say(drops: number, minutes: number, figures: Figures): void {
+function say(drops: number, minutes: number, figures: Figures, results: Results): void {
   const { seconds, kills, restarts, peakMb, published, late, visits, failures } = figures
-  const isMet = kills === 0 && restarts === 0 && failures.length === 0 && published >= drops
-  if (!isMet) process.exitCode = 1
   process.stdout.write(
-    `512 MB and half a processor for ${minutes} minutes: ready after ${seconds.toFixed(1)} s, ${published} published (at least ${drops}; ${late} of them late), ${visits} visits, ${failures.length} failed, ${kills} killed, ${restarts} started again, at most ${peakMb.toFixed(0)} MB of their own  ${isMet ? 'met' : 'MISSED'}\n`,
+    `512 MB and half a processor for ${minutes} minutes: ready after ${seconds.toFixed(1)} s, ${late} publishes late, ${visits} visits, at most ${peakMb.toFixed(0)} MB of their own\n`,
   )
+  results.judge({ row: 'drops published', figure: published, unit: '', bar: drops, isLeast: true })
+  results.judge({ row: 'processes killed or started again', figure: kills + restarts, unit: '', bar: 0 })
+  results.judge({ row: 'publishes and visits that failed', figure: failures.length, unit: '', bar: 0 })
   if (failures.length > 0) process.stdout.write(`  the first: ${failures[0]}\n`)
 }

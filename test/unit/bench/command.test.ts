@@ -3,13 +3,13 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { benches, PACKAGE_OF, type BenchName } from '../../../bench/benches.ts'
-import { decide } from '../../../bench/command.ts'
+import { decide, type Surroundings } from '../../../bench/command.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../../..')
 const NAMES = Object.keys(benches) as BenchName[]
-const everything = (): boolean => true
-const nothing = (): boolean => false
-const without = (missing: string) => (program: string) => program !== missing
+const everything: Surroundings = { isInstalled: () => true, isRoot: true }
+const nothing: Surroundings = { isInstalled: () => false, isRoot: true }
+const without = (missing: string): Surroundings => ({ ...everything, isInstalled: (program) => program !== missing })
 
 describe.each([...NAMES, 'all'])('%s', (name) => {
   test('--help says what it asks, how long it takes and what may be said', () => {
@@ -96,6 +96,17 @@ test('a program that is missing is named with its package', () => {
   expect(decide(['all', '--only', 'walk'], nothing)).toMatchObject({ kind: 'runAll' })
 })
 
+test('what takes root is left out of a run of all for others, which is said; asked for by name, it is refused', () => {
+  const others = { ...everything, isRoot: false }
+  expect(decide(['all', '--only', 'walk,small'], others)).toMatchObject({
+    kind: 'runAll',
+    names: ['walk'],
+    order: { notes: [expect.stringMatching(/^bench:small .*root\. It is left out\.$/)] },
+  })
+  expect(decide(['small'], others)).toMatchObject({ isWrong: true, text: expect.stringMatching(/takes root/) })
+  expect(decide(['all', '--only', 'small'], everything)).toMatchObject({ names: ['small'], order: { notes: [] } })
+})
+
 test('without nginx its column is left out, which is said; asked for by name, it is refused', () => {
   expect(decide(['edge'], without('nginx'))).toMatchObject({
     kind: 'run',
@@ -115,6 +126,7 @@ test('every bench has a script, its quick arguments are right, and bench/README.
   const own = Object.entries(scripts).filter(([script]) => /^bench(:|$)/.test(script))
   expect(own).toEqual([
     ['bench', 'node bench/main.ts all'],
+    ['bench:peers', 'node bench/peers.ts'],
     ...NAMES.map((name) => [`bench:${name}`, `node bench/main.ts ${name}`]),
   ])
   const readme = readFileSync(path.join(ROOT, 'bench/README.md'), 'utf8').split('\n')
