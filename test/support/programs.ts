@@ -56,11 +56,11 @@ export const PACKAGES: readonly DebianPackage[] = [
 /** What `npm run test:pages` runs: all that needs a browser. */
 export const PAGES_FILES = ['test/{pages,browser}/*.test.ts']
 
-/** What `npm test` runs; what is judged by a clock, or long, is for `npm run test:deep`. */
-export const TEST_FILES = [
-  'test/{unit,integration,acceptance,simulation}/**/*.test.ts',
-  ...(IS_DEEP ? ['test/deep/*.test.ts', ...PAGES_FILES] : []),
-]
+/** What `npm test` runs, whatever else a deep run does. */
+export const EVERYDAY_FILES = ['test/{unit,integration,acceptance,simulation}/**/*.test.ts']
+
+/** What `vitest run` finds: what is judged by a clock, or long, is for `npm run test:deep`. */
+export const TEST_FILES = [...EVERYDAY_FILES, ...(IS_DEEP ? ['test/deep/*.test.ts', ...PAGES_FILES] : [])]
 
 /** What `npm run test:operations` runs. */
 export const OPERATIONS_FILES = ['test/operations/**/*.test.ts']
