@@ -9,9 +9,9 @@ let stack: Stack
 
 beforeAll(async () => {
   ;[cli, stack] = await Promise.all([openCli(), sharedStack()])
-}, 120_000)
+})
 afterAll(() => cli.remove())
 
 const combinations = SIGN_INS.flatMap((signIn) => PLACES.map((place) => [signIn, place] as const))
 
-test.each(combinations)('%s, %s', (signIn, place) => useEveryCommand(cli, stack, signIn, place), 240_000)
+test.each(combinations)('%s, %s', (signIn, place) => useEveryCommand(cli, stack, signIn, place))

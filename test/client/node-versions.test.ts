@@ -6,6 +6,7 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openCli, type Cli } from '../support/cli.ts'
+import { installFromNpm } from '../support/registries.ts'
 import { sharedStack, type Account, type Stack } from '../support/stack.ts'
 
 let folder: string
@@ -29,8 +30,7 @@ async function installNode(major: number): Promise<string> {
   const prefix = path.join(folder, `node-${major}`)
   await mkdir(prefix)
   const name = `node-linux-${process.arch}`
-  const args = ['install', '--prefix', prefix, '--ignore-scripts', '--no-audit', '--no-fund', `${name}@${major}`]
-  await promisify(execFile)('npm', args, { cwd: prefix })
+  await installFromNpm(prefix, [`${name}@${major}`], ['--prefix', prefix, '--ignore-scripts'])
   return path.join(prefix, 'node_modules', name, 'bin')
 }
 

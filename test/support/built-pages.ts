@@ -8,6 +8,7 @@ import { cp, mkdir, rm, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
+import { installFromNpm } from './registries.ts'
 
 const run = promisify(execFile)
 const ROOT = path.resolve(import.meta.dirname, '../..')
@@ -37,7 +38,7 @@ export async function buildPages(): Promise<BuiltPage[]> {
   await mkdir(path.join(FOLDER, 'docs'), { recursive: true })
   await writeFile(path.join(FOLDER, 'package.json'), '{"type":"module","private":true}')
   const options = { cwd: FOLDER, env: { ...process.env, ...QUIET }, maxBuffer: 50_000_000 }
-  await run('npm', ['install', '--no-audit', '--no-fund', '--legacy-peer-deps', ...PACKAGES], options)
+  await installFromNpm(FOLDER, PACKAGES, ['--legacy-peer-deps'])
   await writeReadmes()
   await run('npx', ['--no-install', 'vitepress', 'build', 'docs'], options)
   await writeDeclarations()

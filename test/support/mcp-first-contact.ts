@@ -7,6 +7,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
+import { installFromNpm } from './registries.ts'
 
 const run = promisify(execFile)
 
@@ -138,9 +139,7 @@ export async function installClients(): Promise<void> {
       path.join(FOLDER, fileOf(client)),
       `export default async ({ url, token, headers, name, args }) => {${body}\n}\n`,
     )
-  await run('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--legacy-peer-deps', ...PACKAGES], {
-    cwd: FOLDER,
-  })
+  await installFromNpm(FOLDER, PACKAGES, ['--ignore-scripts', '--legacy-peer-deps'])
 }
 
 /** What a client says when it calls one tool: the names of all tools, and the result as text without its escapes. */

@@ -3,10 +3,10 @@
  * Fetched and built in a folder of the caller's; only the deep run has them.
  */
 import { execFile } from 'node:child_process'
-import { globSync } from 'node:fs'
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
+import { installFromNpm, unpackFromDebian } from './registries.ts'
 import { GENERATORS } from './site-generators.ts'
 
 const run = promisify(execFile)
@@ -34,9 +34,7 @@ export const DEBIAN_SITES: Readonly<Record<string, string>> = {
 export async function debianSite(name: string, work: string): Promise<string> {
   const folder = path.join(work, name)
   await mkdir(folder, { recursive: true })
-  await run('apt-get', ['download', '-q', name], { cwd: folder })
-  const [archive] = globSync('*.deb', { cwd: folder })
-  await run('dpkg-deb', ['-x', archive!, folder], { cwd: folder })
+  await unpackFromDebian(folder, name)
   return path.join(folder, DEBIAN_SITES[name]!)
 }
 
@@ -49,7 +47,7 @@ export async function buildTwice(name: string, work: string): Promise<[first: st
     await writeFile(path.join(project, file), text)
   }
   const options = { cwd: project, env: { ...process.env, ...QUIET }, maxBuffer: 50_000_000 }
-  await run('npm', ['install', '--no-audit', '--no-fund', ...packages], options)
+  await installFromNpm(project, packages)
   const builds: string[] = []
   for (const turn of ['first', 'second']) {
     if (turn === 'second') {
