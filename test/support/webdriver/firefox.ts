@@ -50,8 +50,10 @@ export async function startFirefox({ width, cookies, javaScript }: DriverOptions
   const args = ['--headless', '--no-remote', '--profile', profile, '--marionette', '--remote-allow-system-access']
   const browser = spawn('/usr/bin/firefox-esr', args, { env: { ...process.env, HOME: profile }, stdio: 'ignore' })
   const ended = once(browser, 'exit')
-  const port = await untilThere('Firefox', async () =>
-    Number(await readFile(path.join(profile, 'MarionetteActivePort'), 'utf8')),
+  // The file may be there before its text is.
+  const port = await untilThere(
+    'Firefox',
+    async () => Number(await readFile(path.join(profile, 'MarionetteActivePort'), 'utf8')) || undefined,
   )
   const socket = net.connect(port, '127.0.0.1')
   await once(socket, 'connect')
