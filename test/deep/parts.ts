@@ -12,6 +12,9 @@ export interface Part {
 
 const vitest = (...files: readonly string[]): string => `npx vitest run ${files.join(' ')}`
 
+/** Each file alone on the machine, in a process that no other has been in: neighbours and their memory would be timed too. */
+const oneByOne = (...files: readonly string[]): string => `${vitest(...files)} --maxWorkers=1 --isolate`
+
 export const PARTS: readonly Part[] = [
   {
     name: 'pages',
@@ -77,7 +80,7 @@ export const PARTS: readonly Part[] = [
     name: 'growth',
     what: 'how processor time grows with what strangers send',
     minutes: 6,
-    command: vitest(
+    command: oneByOne(
       'test/deep/account-timing',
       'test/deep/viewer-timing',
       'test/deep/fuzz',
