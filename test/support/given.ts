@@ -13,7 +13,7 @@ const PATIENCE = { PATIENCE: process.env['PATIENCE'] ?? '1' }
 
 const CHANGED = { NODE_OPTIONS: `--import=${new URL('./given-process.ts', import.meta.url)}` }
 
-const NAMES = ['QUICK_PASSWORDS', 'LATE_ANSWERS', 'SEED'] as const
+const NAMES = ['QUICK_PASSWORDS', 'LATE_ANSWERS'] as const
 const OWN = Object.fromEntries(
   NAMES.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
 )

@@ -2,9 +2,9 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import { HAS_QUICK_PASSWORDS, SEED } from './depth.ts'
-import { answerLate, HAS_LATE_ANSWERS } from './late-answers.ts'
+import { answerLate } from './late-answers.ts'
 import { hashQuickly } from './quick-passwords.ts'
 
 fc.configureGlobal({ seed: SEED })
-if (HAS_LATE_ANSWERS) answerLate(SEED)
+answerLate()
 hashQuickly(HAS_QUICK_PASSWORDS && !expect.getState().testPath?.includes('/test/unit/'))
