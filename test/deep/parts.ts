@@ -133,8 +133,8 @@ export const PARTS: readonly Part[] = [
   },
   {
     name: 'durations',
-    what: 'every file of npm test within its row of test/durations.json',
+    what: 'every file of npm test within its row of test/durations.json, at the pace of the run',
     minutes: 10,
-    command: 'DEEP= DURATIONS=judged npx vitest run',
+    command: `DEEP= SEED=1 DURATIONS=judged ${vitest()}`,
   },
 ]
