@@ -6,6 +6,8 @@ import { GIVEN } from '../support/given.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import { startTestRedis } from '../support/redis.ts'
 
+const SQL = new URL('../../control/ground/database/sql.ts', import.meta.url).href
+
 /** A connection that gives back the numbers it is given. */
 const DRIVERS = {
   Redis: `
@@ -15,9 +17,9 @@ const DRIVERS = {
       return { ask: async (number) => Number(await redis.echo(number)), end: () => redis.disconnect() }
     }`,
   Postgres: `
-    import postgres from 'postgres'
+    import { openDatabase } from '${SQL}'
     function open() {
-      const sql = postgres(process.argv[1], { max: 1 })
+      const sql = openDatabase({ url: process.argv[1], maxConnections: 1 })
       return { ask: async (number) => (await sql\`select \${number}::int as number\`)[0].number, end: () => sql.end() }
     }`,
 }
