@@ -1,7 +1,12 @@
 /** Manifests made ready for look-ups, by hash. Same life as in blob-cache.ts: immutable, one loader per hash. */
 import { LRUCache } from 'lru-cache'
 import type { BlobStore } from '../../shared/blobs/blob-store.ts'
-import { createManifestReader, isOfLong, type ManifestPart } from '../../shared/content/manifest-reader.ts'
+import {
+  createManifestReader,
+  isOfLong,
+  type ManifestPart,
+  type ReadManifest,
+} from '../../shared/content/manifest-reader.ts'
 import type { Manifest, ManifestFiles } from '../../shared/contracts/manifest.ts'
 import type { FilesIndex, SiteIndex } from '../context.ts'
 
@@ -35,10 +40,10 @@ export function createSites(blobs: Pick<BlobStore, 'read'>, { indexFiles, indexS
     dispose: ({ parts }) => reader.release(parts),
   })
   const loading = new Map<string, Promise<SiteIndex>>()
-  const start = async (hash: string): Promise<SiteIndex> => {
+  /** What its index is made of is held as long as the index is kept, and not at all where there is none. */
+  function keep(hash: string, { rest, parts, size }: ReadManifest<FilesIndex>): SiteIndex {
+    const held = reader.hold(parts)
     try {
-      const { rest, parts, size } = await reader.read(hash)
-      const held = reader.hold(parts)
       const index = indexSite(
         rest,
         held.map(({ read }) => read),
@@ -48,10 +53,20 @@ export function createSites(blobs: Pick<BlobStore, 'read'>, { indexFiles, indexS
       // One that is larger than all of them may be is kept alone.
       kept.set(hash, { index, parts: held.filter(isOfLong) }, { size: Math.min(bytes, MAX_INDEX_BYTES) })
       return index
+    } catch (error) {
+      reader.release(held)
+      throw error
+    }
+  }
+
+  async function start(hash: string): Promise<SiteIndex> {
+    try {
+      return keep(hash, await reader.read(hash))
     } finally {
       loading.delete(hash)
     }
   }
+
   return {
     get: (hash) => kept.get(hash)?.index,
     load(hash) {

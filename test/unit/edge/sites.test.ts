@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { indexFiles, indexSite } from '../../../edge/locate/site-index.ts'
 import { createSites } from '../../../edge/store/sites.ts'
 import { encodeLong, encodePart, LONG_FILES } from '../../../shared/content/manifest-parts.ts'
-import type { Manifest } from '../../../shared/contracts/manifest.ts'
+import type { Manifest, ManifestFiles } from '../../../shared/contracts/manifest.ts'
 import { fileOf, manifestOf } from '../../support/manifests.ts'
 
 const first = manifestOf(Array.from({ length: LONG_FILES }, (_, index) => `${String(index).padStart(5, '0')}.txt`))
@@ -27,4 +27,21 @@ test.each(['one after the other', 'side by side'])('two versions that are read %
   const shared = [...before].filter(([path, file]) => after.get(path) === file)
   expect(shared.length).toBeGreaterThan(LONG_FILES / 2)
   expect(after.get(LAST)).not.toBe(before.get(LAST))
+})
+
+test('a version whose index cannot be made leaves nothing in memory of what it was to be made of', async () => {
+  let read = 0
+  const sites = createSites(blobs, {
+    indexFiles(files: ManifestFiles) {
+      read += files.length
+      return indexFiles(files)
+    },
+    indexSite: () => {
+      throw new Error('no index')
+    },
+  })
+  for (const times of [1, 2]) {
+    await expect(sites.load('0')).rejects.toThrow('no index')
+    expect(read).toBe(times * first.files.length)
+  }
 })
