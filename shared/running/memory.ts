@@ -20,8 +20,8 @@ export function heapFlags(limitBytes?: number): readonly string[] {
 
 /**
  * Pieces beyond the first figure go back to the system as soon as they are free, and so does free room at the end of what a
- * thread has, beyond the second. By itself the C library grows both with what it once gave: after some passwords, which take 19 MB each for a
- * moment, a process kept 115 MB.
+ * thread has, beyond the second. By itself the C library grows both with what it once gave: after some passwords, which take
+ * 19 MB each for a moment, a process kept 115 MB.
  */
 const GIVES_BACK = { MALLOC_MMAP_THRESHOLD_: '4194304', MALLOC_TRIM_THRESHOLD_: '8388608' }
 
