@@ -4,7 +4,7 @@
  *   file:<directory>
  *   s3://<key>:<secret>@<bucket>[/<prefix>]?endpoint=https://…[&region=…][&cache=<directory>][&cache_mb=2000]
  */
-import { rm } from 'node:fs/promises'
+import { readdir, rmdir } from 'node:fs/promises'
 import path from 'node:path'
 import type { BlobStore } from './blob-store.ts'
 import { createCachedBlobStore } from './cached-store.ts'
@@ -51,8 +51,7 @@ function openOne(url: string, { onProblem, files }: OpenOptions): BlobStore {
   const distant = createS3BlobStore(settings, path.join(cacheDir, 'drafts'))
   const copies = path.join(cacheDir, 'copies')
   if (cacheBytes === 0) {
-    // What was copied under another setting.
-    rm(copies, { recursive: true, force: true }).catch((error: Error) => onProblem?.(error))
+    giveUpCopies(copies).catch((error: Error) => onProblem?.(error))
     return distant
   }
   return createCachedBlobStore({
@@ -61,4 +60,13 @@ function openOne(url: string, { onProblem, files }: OpenOptions): BlobStore {
     maxBytes: cacheBytes,
     ...(onProblem && { onProblem }),
   })
+}
+
+/** What was copied under another setting goes. The directory may have been there before us: what else is in it stays. */
+async function giveUpCopies(folder: string): Promise<void> {
+  const copies = createDirectoryBlobStore(folder)
+  for await (const { hash } of copies.list()) await copies.remove(hash)
+  await copies.sweep(Date.now())
+  const folders = await readdir(folder).catch(() => [])
+  for (const name of ['', ...folders].toReversed()) await rmdir(path.join(folder, name)).catch(() => undefined)
 }

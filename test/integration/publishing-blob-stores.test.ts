@@ -403,6 +403,15 @@ describe('the cache in front of a distant store', () => {
     await expect.poll(() => readdir(cache)).not.toContain('copies')
   })
 
+  test('with cache_mb=0 what others keep in the directory of the copies stays', async () => {
+    const cache = path.join(root, 'shared-with-others')
+    const copies = path.join(cache, 'copies')
+    await openBlobStore({ url: server.url({ cache }) }).put(randomBytes(1000))
+    await writeFile(path.join(copies, 'notes.txt'), 'ours')
+    openBlobStore({ url: server.url({ cache, cacheMb: 0 }) })
+    await expect.poll(() => readdir(copies)).toEqual(['notes.txt'])
+  })
+
   test('serves on when copies cannot be written', async () => {
     const { store, distant, copies } = cached(1_000_000)
     const full = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
