@@ -14,6 +14,7 @@ import { isPage, type KeptFiles, type Manifest, type ManifestFile } from '../../
 import type { Withheld } from '../contract.ts'
 import { storable } from '../html/text.ts'
 import { toNfc } from '../../../../shared/values/nfc.ts'
+import { differing } from './differing.ts'
 
 /**
  * An edge reads a manifest whole and holds four times its size in memory: ten thousand entries are some 4 MB of it, half
@@ -137,13 +138,11 @@ export function keptBlobSizes(kept: KeptFiles | undefined): Map<string, number> 
 
 /** Code whose name stays when its content changes: a tab of the former version gets the new file. */
 export function changedUnhashed(next: Manifest, former: Manifest | undefined): string[] {
-  const before = new Map(former?.files)
-  return next.files
-    .filter(([path, file]) => {
-      const old = before.get(path)
-      return old !== undefined && old.hash !== file.hash && !file.immutable && isCode(file)
-    })
-    .map(([path]) => path)
+  if (!former) return []
+  return differing(former.files, next.files).flatMap(({ path, before, after }) => {
+    const isChanged = before !== undefined && after !== undefined && before.hash !== after.hash
+    return isChanged && !after.immutable && isCode(after) ? [path] : []
+  })
 }
 
 const CODE = /^(?:text\/javascript|text\/css|application\/wasm)\b/

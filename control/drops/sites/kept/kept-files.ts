@@ -24,6 +24,7 @@ import {
   type KeepTerms,
   type KeptSummary,
 } from '../../publishing/manifest/kept-files.ts'
+import { losesNothing } from '../../publishing/manifest/differing.ts'
 import type { Publishing, Withheld } from '../../publishing/contract.ts'
 import { findSite, retainedVersions, storedBytes, uploadsUnderWay } from '../queries.ts'
 import { NOT_SERVED, type RetainedVersion, type SiteFacts } from '../rules.ts'
@@ -152,7 +153,9 @@ export function createKeptFiles({
       const unhashed = changedUnhashed(manifest, former?.manifest)
       const beside = purge ? undefined : await keptBeside(publishing, before.site)
       // Most publishes of most drops leave nothing behind, and nothing was kept before.
-      const isQuiet = before.site.served_manifest_hash === null && (purge || !former || losesNothing(manifest, former))
+      const isQuiet =
+        before.site.served_manifest_hash === null &&
+        (purge || !former || losesNothing(former.manifest.files, manifest.files))
       if (isQuiet) return { kept: NOTHING_KEPT, unhashed }
       const terms = { ...(await termsOf(tx, now, retained)), withheld, purge }
       const kept = keepFormer(manifest, former, beside, terms)
@@ -201,11 +204,6 @@ async function keptBeside(
   { served_manifest_hash }: SiteFacts,
 ): Promise<KeptFiles | undefined> {
   return served_manifest_hash === null ? undefined : (await publishing.readManifest(served_manifest_hash)).kept
-}
-
-function losesNothing(next: Manifest, { manifest }: FormerVersion): boolean {
-  const paths = new Set(next.files.map(([path]) => path))
-  return manifest.files.every(([path]) => paths.has(path))
 }
 
 function dateOf(time: number | null): Date | null {
