@@ -79,6 +79,15 @@ export interface UnnamedFile {
   alone(filename: string): Promise<void>
 }
 
+/** A list of files, told by what differs from the live version. */
+export interface UploadChanges {
+  readonly files: readonly { readonly path: string; readonly hash: string; readonly size: number }[]
+  /** Names of the live version's files, as they were uploaded, that are replaced or removed. */
+  readonly without: ReadonlySet<string>
+  /** How much stays of the live version. */
+  readonly staying: { readonly files: number; readonly bytes: number }
+}
+
 /** The files of one upload, in the order they arrive. Every method throws an ApiError for bad input. */
 export interface Intake {
   addFile(path: string, bytes: AsyncIterable<Uint8Array>): Promise<void>
@@ -89,6 +98,12 @@ export interface Intake {
   addZip(bytes: AsyncIterable<Uint8Array>): Promise<void>
   /** A blob that is in the store already; `finish` refuses it when it is not, or has another size. */
   addStored(path: string, hash: string, size: number): Promise<void>
+  /**
+   * All files of the live version but those of the names `without`, and these, as `addStored` has them: the whole upload.
+   * Its names have been checked beside each other (`checkPaths`). It takes little more than the changes do where the live
+   * version is one that control has made itself, and had nothing to say about.
+   */
+  addChanges(changes: UploadChanges): Promise<void>
   /** All blobs are durable when it resolves. `title` overrides that of a Markdown document; secrets are withheld. */
   finish(options?: { title?: string | undefined; secrets?: SecretsPolicy }): Promise<PreparedVersion>
   /** Leaves nothing behind; a no-op after `finish`. */
@@ -161,6 +176,8 @@ export interface Publishing {
   refine(manifestHash: string, refinedHash: string | null): AsyncIterable<Recompressed>
   /** Throws invalid_request when one of the paths may not be published, by itself or beside the others. */
   checkPaths(paths: Iterable<string>): void
+  /** Whether the paths of this version have been checked so by this control. */
+  hasChecked(manifestHash: string): boolean
   readManifest(hash: string): Promise<Manifest>
   /** Durable when it resolves. */
   writeManifest(manifest: Manifest): Promise<StoredBlob>

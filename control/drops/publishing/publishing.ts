@@ -9,6 +9,7 @@ import type { Publishing, UploadOwner } from './contract.ts'
 import { exportZip } from './storage/export.ts'
 import { checkPaths, createIntake } from './intake/intake.ts'
 import { createManifests } from './manifest/manifests.ts'
+import { createKnownVersions } from './intake/known-versions.ts'
 import { prepareVersion } from './intake/prepare.ts'
 import { planWords } from './analysis/page-words.ts'
 import { createReadings } from './analysis/readings.ts'
@@ -33,6 +34,7 @@ export function createPublishing(options: PublishingOptions): Publishing {
   const scratchDir = path.resolve(options.scratchDir)
   const manifests = createManifests(blobs)
   const readings = createReadings()
+  const knownVersions = createKnownVersions(readings)
   const threads = createPublishingWorkers(options)
   return {
     receive({ owner, capBytes, maxFiles, base }) {
@@ -49,7 +51,11 @@ export function createPublishing(options: PublishingOptions): Publishing {
           if (owner.kind === 'organisation') await options.admitUpload?.(owner.id)
         },
         prepare: (upload) =>
-          prepareVersion({ blobs: store.blobs, atHand: store.atHand, workers, manifests, readings }, upload, base),
+          prepareVersion(
+            { blobs: store.blobs, atHand: store.atHand, workers, manifests, readings, knownVersions },
+            upload,
+            base,
+          ),
       })
     },
     async renderMarkdown(owner, { filename, text }) {
@@ -57,9 +63,11 @@ export function createPublishing(options: PublishingOptions): Publishing {
       return (await workers.renderMarkdown({ source: text, filename })).html
     },
     compress: (manifestHash, refinedHash) =>
-      compressVersion({ manifests, workers: threads }, manifestHash, refinedHash),
-    refine: (manifestHash, refinedHash) => refineVersion({ manifests, workers: threads }, manifestHash, refinedHash),
+      compressVersion({ manifests, knownVersions, workers: threads }, manifestHash, refinedHash),
+    refine: (manifestHash, refinedHash) =>
+      refineVersion({ manifests, knownVersions, workers: threads }, manifestHash, refinedHash),
     checkPaths,
+    hasChecked: knownVersions.isKnown,
     readManifest: manifests.read,
     writeManifest: manifests.write,
     readBlob: (hash) => blobs.read(hash),

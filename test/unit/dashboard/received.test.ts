@@ -20,6 +20,7 @@ function createIntake(): { intake: Intake; calls: string[] } {
     addSingle: async (name) => void calls.push(`single ${name}`),
     addZip: async () => void calls.push('zip'),
     addStored: async () => {},
+    addChanges: async () => {},
     finish: async () => PREPARED,
     abort: async () => void calls.push('abort'),
   }

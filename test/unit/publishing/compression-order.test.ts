@@ -162,13 +162,17 @@ test('each step of a large version builds on the one before, names its own varia
     compress: async (batch: readonly { path: string }[]) =>
       batch.map(({ path }) => ({ charset: null, encodings: found[path] ?? {} })),
   }
+  const carried: string[] = []
+  const knownVersions = { carry: (from: string, to: string) => void carried.push(`${from} → ${to}`) }
   const parts: Recompressed[] = []
-  for await (const part of compressVersion({ manifests, workers }, 'before', null)) parts.push(part)
+  for await (const part of compressVersion({ manifests, knownVersions, workers }, 'before', null)) parts.push(part)
   expect(parts).toEqual([
     { isWhole: false, smaller: { manifestHash: 'written 1', blobs: ['a'.repeat(64), 'written 1'] } },
     { isWhole: false, smaller: undefined },
     { isWhole: true, smaller: { manifestHash: 'written 2', blobs: ['c'.repeat(64), 'written 2'] } },
   ])
+  // What is known of the version holds for each of them.
+  expect(carried).toEqual(['before → written 1', 'before → written 2'])
   const [, first, second] = [...written.values()]
   // What is the same object is neither encoded nor compared again.
   expect([second!.files[0] === first!.files[0], second!.files[1] === manifest.files[1]]).toEqual([true, true])

@@ -75,6 +75,31 @@ export function writeReport(input: ReportInput, isOver: () => boolean): LinkRepo
   return { warnings: isComplete && !isCut ? list.warnings() : [...list.warnings(), CUT_WARNING] }
 }
 
+/** The names of a version: those of its files, and those of files that steer the edge. */
+export interface ReportNames {
+  readonly files: ReadonlySet<string>
+  readonly rules: ReadonlySet<string>
+}
+
+/**
+ * Whether these files of a version have nothing to be told, beside others that have nothing either: their names are among
+ * `names`, as are all that they lead to. False says nothing. Takes what the files and their links take, whatever is beside them.
+ */
+export function saysNothingNew(input: ReportInput, names: ReportNames): boolean {
+  const { files, rules, secrets = [], unserved = [], isCut = false } = input
+  const told = secrets.length + rules.invalid.length + rules.hostFiles.length + unserved.length
+  if (told > 0 || isCut) return false
+  return files.every(({ path, links: encoded }) => {
+    if (!names.files.has(path) && !names.rules.has(path)) return false
+    if (encoded === undefined) return true
+    const links = decodeLinks(encoded)
+    if (links.machineLocal.length + links.insecure.length > 0) return false
+    return links.local.every(({ target }) =>
+      candidatesOf(toNfc(target)).some((candidate) => names.files.has(candidate)),
+    )
+  })
+}
+
 const CUT_WARNING: Warning = {
   code: 'report_cut',
   count: 1,

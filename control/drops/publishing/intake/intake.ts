@@ -55,6 +55,7 @@ export function createIntake({
   const { count, store, hold, remember, storeHeld, takeBack } = createArrivals(uploadStore, capBytes)
   let shape: Shape = 'empty'
   let single: Upload['single']
+  let without: ReadonlySet<string> | undefined
   let isOver = false
   let admitted: Promise<void> | undefined
 
@@ -72,15 +73,10 @@ export function createIntake({
     files.push({ path: filePath, hash: blob.hash, size: blob.size })
   }
 
-  async function unpack(archive: string): Promise<void> {
-    const { entries, unserved: added } = await workers.inspect(archive, { capBytes, maxFiles })
-    for (const path of added) unserved.push(path)
-    const batches = batchesOf(entries, (entry) => entry.size, ARCHIVE_BATCH_FILES)
-    await inParallel(batches, workers.width, (batch) => workers.verify(archive, batch))
-    const stored = await inParallel(batches, workers.width, async (batch) =>
-      (await workers.extract(archive, batch)).map(remember),
-    )
-    for (const [{ path, size }, { hash }] of sideBySide(entries, stored.flat())) files.push({ path, hash, size })
+  function announce({ path: filePath, hash, size }: StoredFile): void {
+    count(size)
+    announced.add(hash)
+    name(filePath, { hash, size })
   }
 
   async function addZip(bytes: AsyncIterable<Uint8Array>): Promise<void> {
@@ -91,7 +87,7 @@ export function createIntake({
       // Opened before anything can fail: a stream that opens it itself may still do so once it has been removed.
       const file = await open(archive, 'wx')
       await pipeline(capped(bytes, capBytes), file.createWriteStream())
-      await unpack(archive)
+      await unpack(workers, archive, { capBytes, maxFiles }, { files, unserved, remember })
     } finally {
       await rm(archive, { force: true })
     }
@@ -130,17 +126,22 @@ export function createIntake({
     addZip,
     async addStored(filePath, hash, size) {
       await enter('files')
-      count(size)
-      announced.add(hash)
-      name(filePath, { hash, size })
+      announce({ path: filePath, hash, size })
+    },
+    async addChanges({ files: changed, without: replaced, staying }) {
+      await enter('files')
+      without = replaced
+      count(staying.bytes)
+      for (const file of changed) announce(file)
+      if (paths.size + staying.files > maxFiles) throw errors.tooManyFiles(maxFiles)
     },
     async finish(options = {}) {
       if (shape === 'empty') throw errors.invalidRequest('There is no file in this upload.')
-      const titled = single && { ...single, title: options.title ?? single.title }
       const prepared = await prepare({
         files,
+        without,
         unserved,
-        single: titled,
+        single: single && { ...single, title: options.title ?? single.title },
         isArchive: shape === 'zip',
         secrets: options.secrets ?? 'withhold',
         announced,
@@ -156,6 +157,22 @@ export function createIntake({
       await takeBack()
     },
   }
+}
+
+async function unpack(
+  workers: UploadWorkers,
+  archive: string,
+  limits: { readonly capBytes: number; readonly maxFiles: number },
+  upload: { files: StoredFile[]; unserved: string[]; remember: Arrivals['remember'] },
+): Promise<void> {
+  const { entries, unserved } = await workers.inspect(archive, limits)
+  for (const path of unserved) upload.unserved.push(path)
+  const batches = batchesOf(entries, (entry) => entry.size, ARCHIVE_BATCH_FILES)
+  await inParallel(batches, workers.width, (batch) => workers.verify(archive, batch))
+  const stored = await inParallel(batches, workers.width, async (batch) =>
+    (await workers.extract(archive, batch)).map(upload.remember),
+  )
+  for (const [{ path, size }, { hash }] of sideBySide(entries, stored.flat())) upload.files.push({ path, hash, size })
 }
 
 function requireSingle(filename: string, takes: UploadTerms['takes']): SingleKind {

@@ -26,7 +26,13 @@ import {
 } from '../analysis/analyse.ts'
 import { inParallel } from '../../../../shared/running/turns.ts'
 import { batchesOf } from '../workers/batches.ts'
-import { LANDING_PAGE, unservedKindOf, type Shown, type SingleKind } from '../../../../shared/content/upload-kind.ts'
+import {
+  LANDING_PAGE,
+  LANDING_PAGES,
+  unservedKindOf,
+  type Shown,
+  type SingleKind,
+} from '../../../../shared/content/upload-kind.ts'
 import { markdownLanding, requireLandingPage, unwrapFolder } from './bundle.ts'
 import { documentPage, MAX_SHOWN_TEXT_BYTES } from './document-page.ts'
 import { planCopies, type PlannedCopies } from './equal-pages.ts'
@@ -35,6 +41,7 @@ import {
   blobSizesOf,
   buildManifest,
   asWritten,
+  isRuleFile,
   type FactsOf,
   type FileFacts,
   type StoredFile,
@@ -44,10 +51,11 @@ import { LONG_FILES } from '../../../../shared/content/manifest-parts.ts'
 import type { Manifests } from '../manifest/manifests.ts'
 import { quotePath } from '../../../../shared/values/quoted-path.ts'
 import { firstScreenOf } from '../analysis/first-screen.ts'
-import { decodeCode, type EncodedLinks } from '../analysis/links.ts'
-import type { LoadedCode } from '../manifest/immutable.ts'
+import { decodeCode, type EncodedCode, type EncodedLinks } from '../analysis/links.ts'
+import { losesNothing } from '../manifest/differing.ts'
+import { filesBut, type KnownVersions, type SplitVersion } from './known-versions.ts'
 import { MOST_READINGS, type Readings } from '../analysis/readings.ts'
-import { writeReport, type LinkReport, type ReportInput } from '../analysis/report.ts'
+import { saysNothingNew, writeReport, type LinkReport, type ReportInput, type ReportNames } from '../analysis/report.ts'
 import { readSiteRules, ruleFilesOf, type RuleFiles, type SiteRules } from '../manifest/site-rules.ts'
 import { decodeText } from '../files/text-encoding.ts'
 import { isHtmlType, mediaTypeOf } from '../files/types.ts'
@@ -73,12 +81,17 @@ const RECHECKED_BYTES = 2_000_000
 const MAX_REPORTED_LINK_CHARS = 16_000_000
 /** Lists of scripts and stylesheets that are looked at, each once: a site has a few, as long as a page's head. */
 const MAX_CODE_CHARS = 1_000_000
+/** Links that the event loop looks for itself among the names of a version: those of some pages. */
+const FEW_LINK_CHARS = 50_000
 /** A report that the event loop writes itself, in a tenth of a millisecond. */
 const SHORT_REPORT = { files: 8, linkChars: 2000 }
 const PARALLEL_LOOKUPS = 16
+const NOTHING_UNTOUCHED: Pick<SplitVersion, 'untouched' | 'code'> = { untouched: [], code: new Set() }
 
 export interface Upload {
   readonly files: readonly StoredFile[]
+  /** Set when all files of the live version but those of these names are part of the upload too. */
+  readonly without?: ReadonlySet<string> | undefined
   /** Paths that came with them and were left out. */
   readonly unserved: readonly string[]
   /** Set when one page or document was sent instead of files. */
@@ -100,14 +113,59 @@ export interface PrepareDependencies {
   readonly workers: UploadWorkers
   readonly manifests: Manifests
   readonly readings: Readings
+  readonly knownVersions: KnownVersions
 }
 
+/**
+ * Prepares what was uploaded. What an upload that says its changes leaves untouched in a version that is known is passed
+ * over, unless that turns out not to be enough once the rest has been looked at.
+ */
 export async function prepareVersion(
-  { blobs, atHand, workers, manifests, readings }: PrepareDependencies,
+  deps: PrepareDependencies,
   upload: Upload,
   baseHash: string | null | undefined,
 ): Promise<PreparedVersion> {
-  const base = baseHash ? await manifests.read(baseHash) : undefined
+  const base = baseHash ? await deps.manifests.read(baseHash) : undefined
+  const { without } = upload
+  if (!without || !base || !baseHash) return prepareAll(deps, upload, base)
+  if (leavesNames(upload.files, without) && deps.knownVersions.isKnown(baseHash)) {
+    const split = deps.knownVersions.split(base, without)
+    const files = [...upload.files, ...split.others]
+    const hasLanding = files.some(({ path }) => LANDING_PAGES.includes(path))
+    const prepared = hasLanding && (await prepareFiles(deps, { ...upload, files: byName(files) }, base, split))
+    if (prepared) return prepared
+  }
+  return prepareAll(deps, { ...upload, files: byName([...upload.files, ...filesBut(base, without)]) }, base)
+}
+
+/** Whether every name that is replaced is there again, so that what leads to it still does, under the same rules. Pure. */
+function leavesNames(files: readonly StoredFile[], without: ReadonlySet<string>): boolean {
+  const paths = new Set(files.map(({ path }) => path))
+  return !files.some(({ path }) => isRuleFile(path)) && [...without].every((path) => paths.has(path))
+}
+
+/** The order of a manifest, in which reports name files: it does not depend on which of them changed. */
+function byName(files: readonly StoredFile[]): readonly StoredFile[] {
+  return files.toSorted((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0))
+}
+
+async function prepareAll(
+  deps: PrepareDependencies,
+  upload: Upload,
+  base: Manifest | undefined,
+): Promise<PreparedVersion> {
+  const prepared = await prepareFiles(deps, upload, base, NOTHING_UNTOUCHED)
+  if (!prepared) throw new Error('an upload without untouched files was not prepared')
+  return prepared
+}
+
+/** Undefined when the untouched files have to be looked at, too: some that they may name are kept back. */
+async function prepareFiles(
+  { blobs, atHand, workers, manifests, readings, knownVersions }: PrepareDependencies,
+  upload: Upload,
+  base: Manifest | undefined,
+  { untouched, code }: Pick<SplitVersion, 'untouched' | 'code'>,
+): Promise<PreparedVersion | undefined> {
   const pause = upload.files.length > LONG_FILES ? () => setImmediate() : () => undefined
   const unpacked = upload.isArchive ? unwrapFolder(upload.files) : upload.files
   const leftOut = new Set(unpacked.filter(({ path }) => unservedKindOf(path) !== undefined))
@@ -153,9 +211,11 @@ export async function prepareVersion(
   const files = withVariants(read, compressed)
   const landing = requireLandingPage(files)
   const rules = await rulesOf(blobs, workers, ruleFilesOf(files))
-  const loaded = loadedCode(landing, files, readingOf)
+  const loaded = loadedCode(landing, files, readingOf, code)
   await pause()
-  const manifest = buildManifest({ files, factsOf: joinFacts(known, analyses, compressed), loaded, ...rules })
+  const factsNow = joinFacts(known, analyses, compressed)
+  const manifest = buildManifest({ files, untouched, factsOf: factsNow, loaded: decodeCode(loaded.lists), ...rules })
+  if (untouched.length > 0 && (loaded.isCut || !base || !losesNothing(base.files, manifest.files))) return undefined
   await pause()
   // In one batch. Both are over before a failure of one has the other taken back.
   const writing = [manifests.write(manifest).then(upload.remember), upload.storeHeld()] as const
@@ -163,16 +223,18 @@ export async function prepareVersion(
   const [stored] = await Promise.all(writing)
   const sentFiles = uploadedOf(files)
   await pause()
+  const input = { ...reportInput(files, readingOf, rules), secrets: allowed, unserved }
+  const report = await reportOn(workers, input, untouched, base)
+  const isRead = files.every(({ path, size }) => readingOf.has(path) || !mayHoldKey(path, size))
+  const isQuiet = report.warnings.length === 0 && blocked.length === 0
+  if (isQuiet && isRead && copies.unread.length === 0 && !upload.single) knownVersions.note(stored.hash)
   return {
     manifestHash: stored.hash,
-    byteSize: sentFiles.reduce((sum, file) => sum + file.size, 0),
-    fileCount: sentFiles.length,
+    byteSize: untouched.reduce((sum, [, file]) => sum + file.size, bytesOf(sentFiles)),
+    fileCount: untouched.length + sentFiles.length,
     title: readingOf.get(landing.path)?.title ?? '',
     blobs: [...blobSizesOf(manifest).set(stored.hash, stored.size).keys()],
-    report: {
-      ...(await reportOn(workers, { ...reportInput(files, readingOf, rules), secrets: allowed, unserved })),
-      blocked,
-    },
+    report: { ...report, blocked },
     withheld,
     landingHash: landing.hash,
     compression: compressionOf(manifest),
@@ -191,12 +253,30 @@ function rulesOf(blobs: BlobStore, workers: UploadWorkers, files: RuleFiles): Pr
   return hasNone ? readSiteRules(blobs, files) : workers.readRules(files)
 }
 
-/** So few files and links are looked at in less time than a thread is told of them. */
-async function reportOn(workers: UploadWorkers, input: ReportInput): Promise<LinkReport> {
+/**
+ * So few files and links are looked at in less time than a thread is told of them. Nothing was to be said of the version
+ * that has the untouched files, so that nothing is where the others have names that it has too, and lead to such names.
+ */
+async function reportOn(
+  workers: UploadWorkers,
+  input: ReportInput,
+  untouched: Manifest['files'],
+  base: Manifest | undefined,
+): Promise<LinkReport> {
   const linkChars = input.files.reduce((sum, { links }) => sum + (links?.length ?? 0), 0)
   const rules = input.rules.redirects.length + input.rules.headers.length + input.rules.invalid.length
   const isShort = input.files.length <= SHORT_REPORT.files && linkChars <= SHORT_REPORT.linkChars && rules === 0
-  return isShort ? writeReport(input, () => false) : workers.report(input)
+  if (untouched.length === 0) return isShort ? writeReport(input, () => false) : workers.report(input)
+  if (linkChars <= FEW_LINK_CHARS && base && saysNothingNew(input, namesOf(base))) return { warnings: [] }
+  return workers.report({ ...input, files: [...input.files, ...untouched.map(([path]) => ({ path }))] })
+}
+
+function namesOf({ files, unserved }: Manifest): ReportNames {
+  return { files: new Set(files.map(([path]) => path)), rules: new Set(unserved.map(([path]) => path)) }
+}
+
+function bytesOf(files: readonly Pick<StoredFile, 'size'>[]): number {
+  return files.reduce((sum, { size }) => sum + size, 0)
 }
 
 /** How far a version is compressed when it goes live. One small page needs no job to look at it again. */
@@ -267,12 +347,12 @@ async function requireAnnounced(
   base: Manifest | undefined,
 ): Promise<void> {
   if (announced.size === 0) return
-  const byPath = new Map(base?.files)
-  const isUnchanged = ({ path, hash, size }: StoredFile): boolean => {
+  const named = files.filter((file) => announced.has(file.hash))
+  const byPath = entriesOf(base, named)
+  const others = named.filter(({ path, hash, size }) => {
     const entry = byPath.get(path)
-    return entry?.hash === hash && entry.size === size
-  }
-  const others = files.filter((file) => announced.has(file.hash) && !isUnchanged(file))
+    return entry?.hash !== hash || entry.size !== size
+  })
   // To note all that the live version has is worth it where many files have other names now.
   const live = base && others.length > PARALLEL_LOOKUPS ? blobSizesOf(base) : undefined
   const toCheck = others.filter((file) => live?.get(file.hash) !== file.size)
@@ -285,6 +365,16 @@ async function requireAnnounced(
         `${quotePath(file.path)} was announced with ${file.size} bytes, but has ${stored.size}. Start the upload again.`,
       )
   })
+}
+
+/** The entries of some files by their names. To note all that a long list has is worth it where many are asked for. */
+function entriesOf(
+  base: Manifest | undefined,
+  files: readonly StoredFile[],
+): ReadonlyMap<string, Manifest['files'][number][1]> {
+  if (!base || files.length > base.files.length / 4) return new Map(base?.files)
+  const wanted = new Set(files.map(({ path }) => path))
+  return new Map(base.files.filter(([path]) => wanted.has(path)))
 }
 
 interface ComparedFile extends StoredFile {
@@ -302,7 +392,7 @@ function withLive(
   readings: Readings,
 ): readonly ComparedFile[] {
   if (!base) return files
-  const live = new Map(base.files)
+  const live = entriesOf(base, files)
   return files.map((file) => {
     const entry = live.get(file.path)
     if (entry?.hash !== file.hash || !isSameSource(entry.source, file.source)) return file
@@ -527,22 +617,23 @@ function requireFewPolicies(path: string, { injection }: Analysis): void {
   )
 }
 
-/** The scripts and stylesheets of the pages, the landing page's first. */
+/** The scripts and stylesheets of the pages, the landing page's first and those of untouched pages last. */
 function loadedCode(
   landing: StoredFile,
   files: readonly StoredFile[],
   readingOf: ReadonlyMap<string, Reading>,
-): LoadedCode {
-  const lists = new Set<string>()
+  ofUntouched: ReadonlySet<EncodedCode>,
+): { readonly lists: ReadonlySet<EncodedCode>; readonly isCut: boolean } {
+  const lists = new Set<EncodedCode>()
   let left = MAX_CODE_CHARS
-  for (const { path } of [landing, ...files]) {
-    const code = readingOf.get(path)?.code
+  const codeOf = ({ path }: StoredFile): EncodedCode | undefined => readingOf.get(path)?.code
+  for (const code of [codeOf(landing), ...files.map(codeOf), ...ofUntouched]) {
     if (code === undefined || lists.has(code)) continue
     left -= code.length
-    if (left < 0) break
+    if (left < 0) return { lists, isCut: true }
     lists.add(code)
   }
-  return decodeCode(lists)
+  return { lists, isCut: false }
 }
 
 /** The links of as many pages as the report can look at, in the order of the upload. */

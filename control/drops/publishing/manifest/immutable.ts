@@ -62,9 +62,15 @@ function nameOf(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1)
 }
 
+/** Whether a file lies where rule 2 may hold for it: what becomes of it depends on the names beside it. */
+export function liesInHashedFolder(path: string): boolean {
+  const folder = folderOf(path)
+  return [...OWN_FOLDERS, ...SHARED_FOLDERS].some((each) => each.folder.test(folder))
+}
+
 // Rule 1
 
-function holdsOwnHash({ path, hash }: NamedFile): boolean {
+export function holdsOwnHash({ path, hash }: NamedFile): boolean {
   const name = nameOf(path)
   if (name.length < MIN_HASH_CHARS) return false
   if (holdsPrefix(name, hash)) return true

@@ -4,6 +4,7 @@ import {
   type HeaderRule,
   type Manifest,
   type ManifestFile,
+  type ManifestFiles,
   type RedirectRule,
 } from '../../../../shared/contracts/manifest.ts'
 import { contentTypeOf, isHtmlType, mediaTypeOf, servedTypeOf } from '../files/types.ts'
@@ -33,6 +34,8 @@ export interface FileFacts {
 
 export interface ManifestInput {
   readonly files: readonly StoredFile[]
+  /** Others, in their order, that are as they were in the version before, and in no folder of hashed names. */
+  readonly untouched?: ManifestFiles | undefined
   readonly factsOf: FactsOf
   readonly redirects: readonly RedirectRule[]
   readonly headers: readonly HeaderRule[]
@@ -50,14 +53,30 @@ export function buildManifest(input: ManifestInput): Manifest {
   const immutable = immutablePaths(served, input.loaded ?? NOTHING_LOADED)
   return {
     v: MANIFEST_FORMAT,
-    files: served.map((file) => [
-      file.path,
-      withImmutable(file.live ?? manifestFile(file, input.factsOf(file)), immutable.has(file.path)),
-    ]),
+    files: inOrder(
+      served.map((file) => [
+        file.path,
+        withImmutable(file.live ?? manifestFile(file, input.factsOf(file)), immutable.has(file.path)),
+      ]),
+      input.untouched ?? [],
+    ),
     redirects: [...input.redirects],
     headers: [...input.headers],
     unserved: Array.from(rules, ({ path, hash, size }) => [path, { hash, size }]),
   }
+}
+
+/** Two sorted lists as one. */
+function inOrder(some: ManifestFiles, others: ManifestFiles): ManifestFiles {
+  if (others.length === 0) return some
+  const all: ManifestFiles = []
+  let place = 0
+  for (const entry of some) {
+    for (let other = others[place]; other !== undefined && other[0] < entry[0]; other = others[(place += 1)])
+      all.push(other)
+    all.push(entry)
+  }
+  return all.concat(others.slice(place))
 }
 
 /** The same file; whether browsers may keep it is decided anew for each version, since it depends on the names beside it. */

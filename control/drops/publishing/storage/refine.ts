@@ -12,6 +12,7 @@ import { batchesOf } from '../workers/batches.ts'
 import { ByContent } from '../manifest/by-content.ts'
 import { asWritten } from '../manifest/manifest-builder.ts'
 import type { Manifests } from '../manifest/manifests.ts'
+import type { KnownVersions } from '../intake/known-versions.ts'
 import type { Recompressed } from '../contract.ts'
 import { isHtmlType, mediaTypeOf } from '../files/types.ts'
 import type { AnalyseResult } from '../workers/jobs.ts'
@@ -24,6 +25,8 @@ const STEP_BYTES = 16_000_000
 
 export interface RefineDependencies {
   readonly manifests: Manifests
+  /** What is known of a version holds for the manifest that takes its place. */
+  readonly knownVersions: Pick<KnownVersions, 'carry'>
   readonly workers: Pick<PublishingWorkers, 'compress' | 'refine' | 'width'>
 }
 
@@ -40,11 +43,11 @@ interface Pass {
 }
 
 export function compressVersion(
-  { manifests, workers }: RefineDependencies,
+  { manifests, knownVersions, workers }: RefineDependencies,
   manifestHash: string,
   refinedHash: string | null,
 ): AsyncGenerator<Recompressed> {
-  return recompress(manifests, manifestHash, refinedHash, (files, known) => ({
+  return recompress({ manifests, knownVersions }, manifestHash, refinedHash, (files, known) => ({
     requests: planCompression(files, known),
     stepBytes: STEP_BYTES,
     width: workers.width,
@@ -53,11 +56,11 @@ export function compressVersion(
 }
 
 export function refineVersion(
-  { manifests, workers }: RefineDependencies,
+  { manifests, knownVersions, workers }: RefineDependencies,
   manifestHash: string,
   refinedHash: string | null,
 ): AsyncGenerator<Recompressed> {
-  return recompress(manifests, manifestHash, refinedHash, (files, known) => ({
+  return recompress({ manifests, knownVersions }, manifestHash, refinedHash, (files, known) => ({
     requests: planRefinement(files, known),
     stepBytes: Infinity,
     // One job at a time: this is not urgent, and everything else is.
@@ -67,7 +70,7 @@ export function refineVersion(
 }
 
 async function* recompress(
-  manifests: Manifests,
+  { manifests, knownVersions }: Pick<RefineDependencies, 'manifests' | 'knownVersions'>,
   manifestHash: string,
   refinedHash: string | null,
   passOf: (files: Manifest['files'], known: Variants) => Pass,
@@ -101,6 +104,7 @@ async function* recompress(
       continue
     }
     const { hash } = await manifests.write(refined)
+    knownVersions.carry(manifestHash, hash)
     given = refined
     yield { isWhole, smaller: { manifestHash: hash, blobs: [...new Set([...variantsIn(changed), hash])] } }
   }
