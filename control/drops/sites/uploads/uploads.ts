@@ -14,9 +14,8 @@ import { errors } from '../../../../shared/contracts/errors.ts'
 import { newId } from '../../../../shared/contracts/ids.ts'
 import { MAX_BATCHED_FILE_BYTES } from '../../../../shared/contracts/limits.ts'
 import { plans, type PlanName } from '../../../ground/terms/plans.ts'
-import { unservedKindOf, uploadKindOf } from '../../../../shared/content/upload-kind.ts'
+import { uploadKindOf } from '../../../../shared/content/upload-kind.ts'
 import type { BlobStore } from '../../../../shared/blobs/blob-store.ts'
-import type { Manifest } from '../../../../shared/contracts/manifest.ts'
 import { requirePreview, type Actor } from '../../../ground/actor.ts'
 import { transaction, type Pool } from '../../../ground/database/sql.ts'
 import type { Publishing } from '../../publishing/contract.ts'
@@ -28,6 +27,17 @@ import { requireRoomForName } from '../kept/naming.ts'
 import type { Previews } from '../kept/previews.ts'
 import { createArrivals } from './arrivals.ts'
 import { append, arrivedBytes, blobHash, readUpTo, storeVerified } from './partial-files.ts'
+import { createBegunUploads, type BegunUploads } from './begun-uploads.ts'
+import {
+  changesOf,
+  replacedBy,
+  requireConsistent,
+  servedOf,
+  stayingOf,
+  versionBytes,
+  type ListChanges,
+  type Uploaded,
+} from './listed.ts'
 import { requireFewUnderWay, UPLOAD_LIFETIME_MS } from './under-way.ts'
 import { requireAccess } from '../settings/sharing-changes.ts'
 import { wantedAccess, type AccessInput } from '../../viewers/access.ts'
@@ -53,13 +63,14 @@ const MAX_IDLE_UPLOADS = 20
 const MAX_WHOLE_BYTES = MAX_BATCHED_FILE_BYTES
 /** Each waits for the disk twice. */
 const PARALLEL_WRITES = 16
+const NOTHING_LIVE = { hash: undefined, live: uploadedFiles(undefined) }
 
 interface UploadsDependencies {
   sql: Pool
   clock: Clock
   sites: Pick<Sites, 'requireOwn' | 'add'>
-  versions: Pick<Versions, 'publish' | 'requirePublishable' | 'requireRoom' | 'liveManifest' | 'liveManifestHash'>
-  publishing: Pick<Publishing, 'receive' | 'checkPaths' | 'readManifest'>
+  versions: Pick<Versions, 'publish' | 'requirePublishable' | 'requireRoom' | 'liveManifestHash'>
+  publishing: Pick<Publishing, 'receive' | 'checkPaths' | 'hasChecked' | 'readManifest'>
   previews: Pick<Previews, 'named'>
   blobs: BlobStore
   /** Where partial blobs wait; one folder per upload. */
@@ -110,10 +121,11 @@ export interface Uploads {
 
 export function createUploads(deps: UploadsDependencies): Uploads {
   const { sql, clock, partialsDir } = deps
+  const begun = createBegunUploads()
   return {
-    ...createUploadStart(deps),
+    ...createUploadStart({ ...deps, begun }),
     ...createUploadArrival(deps),
-    ...createUploadFinish(deps),
+    ...createUploadFinish({ ...deps, begun }),
 
     async sweep() {
       const expired = await queries.deleteExpiredUploads(sql, new Date(clock.now()))
@@ -135,7 +147,8 @@ function createUploadStart({
   versions,
   publishing,
   previews,
-}: UploadsDependencies): Pick<Uploads, 'start' | 'check' | 'requireWelcome'> {
+  begun,
+}: UploadsDependencies & { begun: BegunUploads }): Pick<Uploads, 'start' | 'check' | 'requireWelcome'> {
   /** The drop that is named; undefined when it would be made. */
   async function findOrTry(actor: Actor, { site_id, slug }: CheckUpload): Promise<SiteFacts | undefined> {
     if (site_id !== undefined) return sites.requireOwn(sql, actor, site_id)
@@ -145,10 +158,15 @@ function createUploadStart({
     return undefined
   }
 
+  async function liveFiles(site: SiteFacts): Promise<{ hash: string | undefined; live: Uploaded }> {
+    const hash = await versions.liveManifestHash(site)
+    return { hash, live: uploadedFiles(hash === undefined ? undefined : await publishing.readManifest(hash)) }
+  }
+
   /** Undefined when there is no such preview. */
   async function shownAt(siteId: string, preview: string): Promise<Uploaded | undefined> {
     const named = await previews.named(siteId, preview)
-    return named && uploadedHashes(await publishing.readManifest(named.manifest_hash))
+    return named && uploadedFiles(await publishing.readManifest(named.manifest_hash))
   }
 
   return {
@@ -156,15 +174,16 @@ function createUploadStart({
       const site = await sites.requireOwn(sql, actor, siteId)
       versions.requirePublishable(site)
       requirePreview(actor, wanted.preview)
-      requireUploadable(publishing, wanted.files, site.plan)
+      const { hash: base, live } = await liveFiles(site)
+      const changes = changesOf(live, wanted.files)
+      requireUploadable(publishing, wanted.files, site.plan, { base, live, changes })
       const access = wantedAccess(wanted, clock.now()) ?? {}
       requireAccess(site, { wanted: access, hasPassword: false })
-      const live = uploadedHashes(await versions.liveManifest(siteId, site.live_version_id))
       const { preview, purge } = wanted
       if (preview !== undefined) await requireRoomForName(sql, site, preview)
-      const shown = preview === undefined ? live : await shownAt(siteId, preview)
-      const unchanged = shown !== undefined && isSameContent(shown, wanted.files)
-      const unpublished = await unpublishedOf(sql, actor, wanted.files, live)
+      const shown = preview === undefined ? undefined : await shownAt(siteId, preview)
+      const unchanged = preview === undefined ? isLive(live, changes) : !!shown && isSameContent(shown, wanted.files)
+      const unpublished = await unpublishedOf(sql, actor, changes.changed, live)
       const id = newId('upl', clock.now())
       const now = new Date(clock.now())
       const expiresAt = new Date(clock.now() + UPLOAD_LIFETIME_MS)
@@ -172,31 +191,25 @@ function createUploadStart({
         await lockOrganisation(tx, actor.orgId)
         const pieces = [...unpublished.keys()]
         if (pieces.length > 0) await requireFewUnderWay(tx, actor.orgId, now)
-        const room = { orgId: actor.orgId, site, plan: site.plan, byteSize: versionBytes(wanted.files), pieces }
+        const room = {
+          orgId: actor.orgId,
+          site,
+          plan: site.plan,
+          byteSize: versionBytes(wanted.files, changes.changed),
+          pieces,
+        }
         if (!unchanged) await versions.requireRoom(tx, { ...room, purge: purgeOf(purge) ?? undefined, preview })
         const sent = await queries.sentBlobs(tx, actor, pieces, now)
         await queries.dropIdleUploads(tx, actor.orgId, MAX_IDLE_UPLOADS - 1)
         await queries.insertUpload(
           tx,
-          {
-            id,
-            site_id: siteId,
-            user_id: actor.userId,
-            message: wanted.message ?? '',
-            if_version: wanted.if_version ?? null,
-            spa_fallback: wanted.spa_fallback ?? null,
-            allow_secrets: wanted.allow_secrets ?? false,
-            purge: purgeOf(purge),
-            preview: preview ?? null,
-            resolves: wanted.resolves ?? null,
-            access: accessOfUpload(wanted),
-            expires_at: expiresAt,
-          },
+          rowOf(wanted, { id, site_id: siteId, user_id: actor.userId, expires_at: expiresAt }),
           wanted.files.map((file) => ({ path: file.path, hash: file.sha256, size: file.size })),
           [...unpublished].map(([hash, size]) => ({ hash, size, stored: sent.has(hash) })),
         )
         return pieces.filter((hash) => !sent.has(hash))
       })
+      if (base !== undefined) begun.keep(id, { base, changes })
       return { upload_id: id, missing, unchanged, expires_at: expiresAt.toISOString() }
     },
 
@@ -204,23 +217,24 @@ function createUploadStart({
       const site = await findOrTry(actor, wanted)
       const plan = site?.plan ?? actor.plan
       if (site) versions.requirePublishable(site)
-      requireUploadable(publishing, wanted.files, plan)
+      const { hash: base, live } = site ? await liveFiles(site) : NOTHING_LIVE
+      const changes = changesOf(live, wanted.files)
+      requireUploadable(publishing, wanted.files, plan, { base, live, changes })
       const files = wanted.files.map((file) => ({ path: file.path, hash: file.sha256, size: file.size }))
       if (wanted.alone) requireAlone(wanted.files)
       else if (!markdownLanding(files)) requireLandingPage(files)
       const { preview, purge } = wanted
       requirePreview(actor, preview)
-      const live = uploadedHashes(site && (await versions.liveManifest(site.id, site.live_version_id)))
       if (preview !== undefined) await requireRoomForName(sql, { id: site?.id, plan }, preview)
       const atPreview = site && preview !== undefined ? await shownAt(site.id, preview) : undefined
       // A preview that the publish would make is looked at beside what is live.
       const shown = atPreview ?? live
       const isNewPreview = preview !== undefined && atPreview === undefined
-      const missing = await unpublishedOf(sql, actor, wanted.files, live)
+      const missing = await unpublishedOf(sql, actor, changes.changed, live)
       const pieces = [...missing.keys()]
       for (const hash of await queries.sentBlobs(sql, actor, pieces, new Date(clock.now()))) missing.delete(hash)
       const unchanged = !isNewPreview && isSameContent(shown, wanted.files)
-      const room = { orgId: actor.orgId, site, plan, byteSize: versionBytes(wanted.files), pieces }
+      const room = { orgId: actor.orgId, site, plan, byteSize: versionBytes(wanted.files, changes.changed), pieces }
       if (!unchanged) await versions.requireRoom(sql, { ...room, purge: purgeOf(purge) ?? undefined, preview })
       return {
         site: site ? { id: site.id, slug: site.slug } : null,
@@ -242,16 +256,35 @@ function createUploadStart({
   }
 }
 
+/** What visitors see, and what a list changes of it. */
+interface Compared {
+  /** Hash of its manifest; undefined when nothing is published. */
+  readonly base: string | undefined
+  readonly live: Uploaded
+  readonly changes: ListChanges
+}
+
 function requireUploadable(
-  publishing: Pick<Publishing, 'checkPaths'>,
+  publishing: Pick<Publishing, 'checkPaths' | 'hasChecked'>,
   files: StartUpload['files'],
   plan: PlanName,
+  compared: Compared,
 ): void {
   const { uploadBytes: capBytes, filesPerVersion } = plans[plan]
   if (files.length > filesPerVersion) throw errors.tooManyFiles(filesPerVersion)
   if (files.reduce((sum, file) => sum + file.size, 0) > capBytes) throw errors.uploadTooLarge(capBytes)
-  publishing.checkPaths(files.map((file) => file.path))
-  requireConsistent(files)
+  requirePaths(publishing, files, compared)
+  requireConsistent(compared.live, files, compared.changes.changed)
+}
+
+/** Names that a version has may stand beside each other: only where there are others all of them are looked at. */
+function requirePaths(
+  publishing: Pick<Publishing, 'checkPaths' | 'hasChecked'>,
+  files: readonly { readonly path: string }[],
+  { base, changes }: Compared,
+): void {
+  const isChecked = base !== undefined && !changes.hasOtherNames && publishing.hasChecked(base)
+  if (!isChecked) publishing.checkPaths(files.map((file) => file.path))
 }
 
 /** A drop that would be made is made and given up at once, so that every refusal is the real one. */
@@ -377,6 +410,23 @@ function createUploadArrival(
   }
 }
 
+function rowOf(
+  wanted: StartUpload,
+  own: Pick<queries.UploadRow, 'id' | 'site_id' | 'user_id' | 'expires_at'>,
+): queries.UploadRow {
+  return {
+    ...own,
+    message: wanted.message ?? '',
+    if_version: wanted.if_version ?? null,
+    spa_fallback: wanted.spa_fallback ?? null,
+    allow_secrets: wanted.allow_secrets ?? false,
+    purge: purgeOf(wanted.purge),
+    preview: wanted.preview ?? null,
+    resolves: wanted.resolves ?? null,
+    access: accessOfUpload(wanted),
+  }
+}
+
 /** Null when it says nothing about who may see the drop. */
 function accessOfUpload(wanted: StartUpload): AccessInput | null {
   const { access_mode, viewers, guest_link, invite, access_until, expires_in } = wanted
@@ -385,17 +435,33 @@ function accessOfUpload(wanted: StartUpload): AccessInput | null {
 }
 
 /** Once everything has arrived. */
-function createUploadFinish(deps: UploadsDependencies): Pick<Uploads, 'finish'> {
-  const { sql, versions, publishing, partialsDir } = deps
+function createUploadFinish(deps: UploadsDependencies & { begun: BegunUploads }): Pick<Uploads, 'finish'> {
+  const { sql, versions, publishing, partialsDir, begun } = deps
+
+  /** What an upload changes of the live version: as it was found when it began, or from its row. */
+  async function changesOfUpload(uploadId: string, base: string | undefined): Promise<Listed> {
+    const live = uploadedFiles(base === undefined ? undefined : await publishing.readManifest(base))
+    const kept = begun.get(uploadId)
+    if (kept && kept.base === base) return { live, changes: kept.changes, files: () => wholeList(live, kept.changes) }
+    const files = await queries.listUploadFiles(sql, uploadId)
+    if (!files) throw errors.notFound('upload')
+    const changes = changesOf(
+      live,
+      files.map(({ path: name, hash, size }) => ({ path: name, sha256: hash, size })),
+    )
+    requirePaths(publishing, files, { base, live, changes })
+    return { live, changes, files: () => files }
+  }
+
   return {
     async finish(actor, place) {
       const { siteId, uploadId } = place
       const { site, upload } = await requireUpload(deps, actor, place)
-      const files = await queries.listUploadFiles(sql, uploadId)
-      if (!files) throw errors.notFound('upload')
+      const base = await versions.liveManifestHash(site)
+      const { live, changes, files } = await changesOfUpload(uploadId, base)
       const missing = await queries.listMissing(sql, uploadId)
       if (missing.size > 0) {
-        const first = files.find((file) => missing.has(file.hash))
+        const first = files().find((file) => missing.has(file.hash))
         throw errors.invalidRequest(`${missing.size} files have not arrived yet, the first is "${first?.path}".`)
       }
       const pieces = [...(await queries.listUploadBlobs(sql, uploadId)).values()]
@@ -403,11 +469,13 @@ function createUploadFinish(deps: UploadsDependencies): Pick<Uploads, 'finish'> 
         owner: { kind: 'organisation', id: actor.orgId },
         capBytes: plans[site.plan].uploadBytes,
         maxFiles: plans[site.plan].filesPerVersion,
-        base: await versions.liveManifestHash(site),
+        base,
       } as const
       try {
         const prepared = await receiveContent(publishing, limits, async (intake) => {
-          for (const file of files) await intake.addStored(file.path, file.hash, file.size)
+          const changed = changes.changed.map(({ path: name, sha256, size }) => ({ path: name, hash: sha256, size }))
+          const without = replacedBy(live, changes)
+          await intake.addChanges({ files: changed, without, staying: stayingOf(live, without) })
           return { secrets: upload.allow_secrets ? 'allow' : 'withhold' }
         })
         const options = {
@@ -425,13 +493,30 @@ function createUploadFinish(deps: UploadsDependencies): Pick<Uploads, 'finish'> 
             if (!(await queries.deleteUpload(tx, uploadId))) throw errors.notFound('upload')
           },
           // Everything has arrived: a client that tries again need not send it again.
-          undo: (tx) => queries.insertUpload(tx, upload, files, pieces),
+          undo: (tx) => queries.insertUpload(tx, upload, files(), pieces),
         })
       } finally {
+        begun.forget(uploadId)
         await rm(path.join(partialsDir, uploadId), { recursive: true, force: true })
       }
     },
   }
+}
+
+/** An upload as `finish` sees it. */
+interface Listed {
+  readonly live: Uploaded
+  readonly changes: ListChanges
+  /** All of them. */
+  files(): readonly queries.UploadFile[]
+}
+
+function wholeList(live: Uploaded, changes: ListChanges): queries.UploadFile[] {
+  const without = replacedBy(live, changes)
+  const staying = Array.from(live).flatMap(([name, { hash, size }]) =>
+    without.has(name) ? [] : [{ path: name, hash, size }],
+  )
+  return [...changes.changed.map(({ path: name, sha256, size }) => ({ path: name, hash: sha256, size })), ...staying]
 }
 
 function purgeOf(wanted: StartUpload['purge']): Purge | null {
@@ -457,15 +542,11 @@ async function requireUpload(
 async function unpublishedOf(
   sql: Pool,
   actor: Actor,
-  files: StartUpload['files'],
+  changed: ListChanges['changed'],
   live: Uploaded,
 ): Promise<Map<string, number>> {
-  const inLive = new Set(live.values())
-  const unsure = new Map(
-    servedOf(files)
-      .filter((file) => !inLive.has(file.sha256))
-      .map((file) => [file.sha256, file.size]),
-  )
+  const unsure = new Map(servedOf(changed).map((file) => [file.sha256, file.size]))
+  if (unsure.size > 0) for (const { hash } of live.values()) unsure.delete(hash)
   if (unsure.size > 0) for (const hash of await ownBlobs(sql, actor, [...unsure.keys()])) unsure.delete(hash)
   return unsure
 }
@@ -485,42 +566,24 @@ function requireAlone(files: StartUpload['files']): void {
     throw errors.invalidRequest('Only one page or document is published alone.')
 }
 
-function requireConsistent(files: StartUpload['files']): void {
-  const sizes = new Map<string, number>()
-  for (const file of files) {
-    if ((sizes.get(file.sha256) ?? file.size) !== file.size)
-      throw errors.invalidRequest(`"${file.path}" has the hash of a file with another size.`)
-    sizes.set(file.sha256, file.size)
-  }
-}
-
-/** Path → hash of what was uploaded. */
-type Uploaded = ReadonlyMap<string, string>
-
-function uploadedHashes(manifest: Manifest | undefined): Uploaded {
-  return new Map([...uploadedFiles(manifest)].map(([path, { hash }]) => [path, hash]))
-}
-
-/** A version has only what visitors can ask for. */
-function servedOf(files: StartUpload['files']): StartUpload['files'] {
-  return files.filter(({ path: name }) => unservedKindOf(name) === undefined)
-}
-
 function compareUploaded(live: Uploaded, announced: StartUpload['files']): Changes {
   const files = servedOf(announced)
   const paths = new Set(files.map((file) => file.path))
   return {
     added: files.filter((file) => !live.has(file.path)).map((file) => file.path),
-    changed: files.filter((file) => (live.get(file.path) ?? file.sha256) !== file.sha256).map((file) => file.path),
+    changed: files
+      .filter((file) => (live.get(file.path)?.hash ?? file.sha256) !== file.sha256)
+      .map((file) => file.path),
     removed: [...live.keys()].filter((path) => !paths.has(path)),
   }
 }
 
-function versionBytes(files: StartUpload['files']): number {
-  return servedOf(files).reduce((sum, file) => sum + file.size, 0)
+/** Whether a list has what is live, and nothing else that would be served. */
+function isLive(live: Uploaded, { changed, removed }: ListChanges): boolean {
+  return removed.length === 0 && servedOf(changed).every(({ path: name, sha256 }) => live.get(name)?.hash === sha256)
 }
 
 function isSameContent(live: Uploaded, announced: StartUpload['files']): boolean {
   const files = servedOf(announced)
-  return live.size === files.length && files.every((file) => live.get(file.path) === file.sha256)
+  return live.size === files.length && files.every((file) => live.get(file.path)?.hash === file.sha256)
 }
