@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { PreparedVersion, Publishing, SecretsPolicy } from '../../control/drops/publishing/contract.ts'
 import { uploadedFiles } from '../../control/drops/sites/versions/uploaded-files.ts'
+import { SEED } from '../support/depth.ts'
 import { startPublishing, type PublishingFixture } from '../support/publishing.ts'
 import { createRandom, type Random } from '../support/random.ts'
 
@@ -148,13 +149,14 @@ async function walk(seed: number, trouble: Trouble, steps: number): Promise<numb
   return known
 }
 
-test.each([1, 2, 3, 4])('sites with all that can be said about them, seed %i', async (seed) => {
+const WALKS = [1, 2, 3, 4].map((walked) => 10 * SEED + walked)
+
+test.each(WALKS)('sites with all that can be said about them, seed %i', async (seed) => {
   await walk(seed, TROUBLED, 10)
 })
 
-test.each([5, 6, 7, 8])(
-  'sites about which there is nothing to say are known, and the same too, seed %i',
-  async (seed) => {
-    expect(await walk(seed, QUIET, 15)).toBeGreaterThan(0)
-  },
-)
+test('sites about which there is nothing to say are known, and the same too', async () => {
+  let known = 0
+  for (const seed of WALKS) known += await walk(seed, QUIET, 15)
+  expect(known).toBeGreaterThan(0)
+})
