@@ -120,13 +120,17 @@ export function inspectPage(bytes: Buffer): Inspection {
   }
 }
 
+/** A single blank is left as it is: to replace each by itself would take longer than all else. */
 function readPage(bytes: Buffer): Page {
-  const source = bytes.toString('utf8').toLowerCase().replace(/\s+/g, ' ')
+  const source = bytes
+    .toString('utf8')
+    .toLowerCase()
+    .replace(/\s{2,}|[^\S ]/g, ' ')
   const words = withoutScripts(source)
     // Texts of attributes are put between two tags, where they are read like all others.
     .replace(/\b(?:alt|placeholder|value|aria-label)\s*=\s*"([^"]{0,200})"/g, '> $1 <')
     .replace(/<[^<>]{0,2000}>/g, ' ')
-    .replace(/&nbsp;|&#160;|\s+/g, ' ')
+    .replace(/&nbsp;|&#160;|\s{2,}|[^\S ]/g, ' ')
   return {
     source,
     words,
