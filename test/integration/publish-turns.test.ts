@@ -5,6 +5,7 @@ import path from 'node:path'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { findSite } from '../../control/drops/sites/queries.ts'
+import { systemClock } from '../../shared/running/clock.ts'
 import { transaction } from '../../control/ground/database/sql.ts'
 import { changeRoutes } from '../../control/ground/routing/changes.ts'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'
@@ -76,16 +77,20 @@ test('a page without an account takes four turns with Postgres and, edges aside,
 })
 
 test('what a drop without an account is taken to be when it is made is what Postgres then has', async () => {
-  const { versions, publishing } = control.services
+  // A clock that goes on whenever it is looked at.
+  let ms = systemClock.now()
+  const own = await composeServices({ DATABASE_URL: database.url, REDIS_URL: server.url }, { now: () => (ms += 1) })
+  const { versions, publishing, sql } = own.services
   const intake = publishing.receive({ owner: { kind: 'network', ip: publisher.ip }, capBytes: 1000 })
   await intake.addSingle('index.html', Readable.from([Buffer.from('<title>Hello</title>')]), {})
   const prepared = await intake.finish()
   const owner = { anonymousId: 'another browser', network: 'a network', claimHash: 'a hash' }
   const wanted = { name: 'named', accessUntil: new Date('2030-01-01T00:00:00Z') }
-  const { value } = await changeRoutes(control.services.sql, (tx) =>
+  const { value } = await changeRoutes(sql, (tx) =>
     versions.commitUnclaimed(tx, owner, wanted, prepared, async () => {}),
   )
-  const found = await findSite(control.services.sql, value.site.id)
+  const found = await findSite(sql, value.site.id)
+  await own.close()
   expect(value.site).toMatchObject(found ?? {})
   expect(found).toMatchObject({ title: 'Hello', name: 'named', next_version_number: 2, plan: 'anonymous' })
 })

@@ -173,8 +173,9 @@ export interface CommitUnclaimedDependencies {
 
 export function createCommitUnclaimed({ clock, firstRoutes, config }: CommitUnclaimedDependencies): CommitUnclaimed {
   return async (tx, owner, wanted, prepared, meanwhile) => {
+    // Looked at once: what is answered is what is stored, to the millisecond.
     const now = new Date(clock.now())
-    const row = newSiteRow(owner, wanted, clock.now(), config)
+    const row = newSiteRow(owner, wanted, now.getTime(), config)
     const reserved = { ...UNSET, ...row, updated_at: now }
     const version = newVersionRow(reserved, prepared, now)
     const first = {
