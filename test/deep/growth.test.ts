@@ -56,6 +56,7 @@ describe('Markdown that the budget lets pass is rendered within the time limit',
   const DOCUMENTS: Readonly<Record<string, (n: number) => string>> = {
     'nested lists': (n) => fill('1. a\n   - b\n     - c\n', n),
     quotes: (n) => fill('> a\n\n', n),
+    'lists of three on a line': (n) => fill('- - - a\n', n),
     'deep lines': (n) => fill(`${'- '.repeat(90)}a\n`, n),
     emphasis: (n) => fill('**a', n),
     'links without a beginning': (n) => fill('](', n),

@@ -29,6 +29,8 @@ describe('what would take seconds is refused, and the line is named', () => {
     ['lines of one paragraph', fill('a**b\n', SIZE), 'is where'],
     ['numbers in one paragraph', `a\n${fill('2. a**b\n', SIZE)}`, 'is where'],
     ['nested lists, left thousands of times', fill('1. a\n   - b\n     - c\n', SIZE), 'is where'],
+    ['lists of three on a line', fill('- - - a\n', SIZE), 'is where'],
+    ['lists of ninety on a line', fill(`${'- '.repeat(90)}a\n`, SIZE), 'is where'],
     ['quotes, left thousands of times', fill('> a\n\n', SIZE), 'is where'],
     ['underlined headings', fill('a\n===\n', SIZE), 'is where'],
     ['after front matter', `---\na: b\n---\n\n${'>'.repeat(400)}a`, 'line 5 nests'],

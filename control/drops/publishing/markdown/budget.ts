@@ -3,8 +3,8 @@
  * micromark is linear. These are not, as counted in its sources:
  *
  *   nesting    each line passes all containers it lies in, and `- - - a` looks to the end of the line for each of them
- *   leaving    whenever a nested list or a quote ends, and for each underlined heading, all events of the document so
- *              far are copied (its `EditMap`)
+ *   leaving    whenever a nested list or a quote ends, also before the next item of the list around it, and for each
+ *              underlined heading, all events so far are copied (its `EditMap`)
  *   emphasis   a run of `*`, `_` or `~` that may close looks for its opener through all runs of its text
  *   defining   each definition of a link is compared with those before it
  *   scanning   `](`, a tag, a run of backticks or a bracket that fits no other is looked for until the text ends
@@ -22,9 +22,15 @@ const STEPS_PER_CHAR = 100
 
 /** What one of them takes, in steps. */
 const MARKER_STEPS = 4
+const COPIED_EVENT_STEPS = 0.2
 const EMPHASIS_STEPS = 0.33
 const SCANNED_CHAR_STEPS = 0.1
 const DEFINITION_STEPS = 0.3
+
+/** What there is to copy: the events of a marker, of passing a list's indent, and of the rest of a line. */
+const MARKER_EVENTS = 8
+const INDENT_EVENTS = 2
+const LINE_EVENTS = 2
 
 /** Text that inline Markdown is read from as a whole: a paragraph, an item, a heading, a row. */
 interface TextBlock {
@@ -66,6 +72,8 @@ class Meter {
   readonly #budget: number
   #steps = 0
   #lines = 0
+  /** Of containers, for the document as a whole. */
+  #events = 0
   /** Where the content of the open list items begins, the outermost first. */
   #items: number[] = []
   #quotes = 0
@@ -80,10 +88,11 @@ class Meter {
   /** What is wrong with the line, in words that follow its number. */
   add(line: string): string | undefined {
     this.#lines++
+    this.#events += LINE_EVENTS
     if (isBlank(line)) {
       this.#endBlock()
       // A blank line ends a quote, but no list.
-      if (this.#quotes > 0) this.#steps += this.#lines
+      if (this.#quotes > 0) this.#copyEvents()
       this.#quotes = 0
       return this.isOver() ? TOO_MUCH : undefined
     }
@@ -108,6 +117,7 @@ class Meter {
   #containersOf(line: string, indent: number): { depth: number; text: string; isItem: boolean; isOrdered: boolean } {
     const before = { items: this.#items.length, quotes: this.#quotes }
     this.#items = this.#items.filter((offset) => offset <= indent)
+    const passed = this.#items.length
     let [rest, column, quotes, markers] = [line.slice(widthOf(line)), indent, 0, 0]
     let [isItem, isOrdered] = [false, false]
     while (!isBreak(rest)) {
@@ -127,8 +137,15 @@ class Meter {
     this.#quotes = quotes
     const depth = this.#items.length + quotes
     this.#steps += MARKER_STEPS * markers * markers + depth
-    if (this.#items.length < before.items || quotes < before.quotes) this.#steps += this.#lines
+    this.#events += MARKER_EVENTS * markers + INDENT_EVENTS * passed
+    // An item goes on with the list that it stands in, and ends those within.
+    const remaining = isItem ? passed + 1 : passed
+    if (remaining < before.items || quotes < before.quotes) this.#copyEvents()
     return { depth, text: rest, isItem, isOrdered }
+  }
+
+  #copyEvents(): void {
+    this.#steps += COPIED_EVENT_STEPS * this.#events
   }
 
   #read(text: string, indent: number, kind: TextBlock['kind']): void {
