@@ -72,7 +72,7 @@ class Meter {
   readonly #budget: number
   #steps = 0
   #lines = 0
-  /** Of containers, for the document as a whole. */
+  /** What the containers of all lines so far have come to. */
   #events = 0
   /** Where the content of the open list items begins, the outermost first. */
   #items: number[] = []
