@@ -52,6 +52,52 @@ test('what others say is neither found nor read: the index names this organisati
   expect(new Set(words.flatMap((row) => row.words)).size).toBe(2)
 })
 
+test('a version with the pages of the one before keeps its words; with another page, owner or release they are read anew', async () => {
+  const { services, sql } = composed
+  const owner = await composed.newActor('plus')
+  const running = new AbortController().signal
+  const foundBy = async (actor: Actor, word: string) => (await services.search.find(actor, word)).length
+  const publish = async (text: string, filename: string) => {
+    const files = [
+      { path: 'index.html', bytes: Buffer.from(`<!doctype html><p>${text}</p>`) },
+      { path: filename, bytes: Buffer.from('x') },
+    ]
+    const { value } = await services.quickPublish.publish(owner, {
+      content: { kind: 'files', files },
+      slug: 'same-pages-again',
+      replace: true,
+    })
+    expect(await services.search.readDue(running)).toBe(1)
+    return value.site.id
+  }
+  const id = await publish('otters', 'a.css')
+  const forget = () => sql`update site_words set words = '' where site_id = ${id}`
+  expect(await foundBy(owner, 'otters')).toBe(1)
+  // Nobody but this test writes other words: where they stay, no page was read.
+  await forget()
+  await publish('otters', 'b.css')
+  await publish('otters', 'c.css')
+  expect(await foundBy(owner, 'otters')).toBe(0)
+  await publish('otters', 'more.html')
+  expect(await foundBy(owner, 'otters')).toBe(1)
+  await publish('badgers', 'more.html')
+  expect([await foundBy(owner, 'otters'), await foundBy(owner, 'badgers')]).toEqual([0, 1])
+
+  const other = await composed.newActor('plus')
+  await sql`update sites set org_id = ${other.orgId} where id = ${id}`
+  await services.search.readDue(running)
+  expect([await foundBy(owner, 'badgers'), await foundBy(other, 'badgers')]).toEqual([0, 1])
+  await sql`update sites set org_id = ${owner.orgId} where id = ${id}`
+  await services.search.readDue(running)
+
+  // The release before names the version that it read, and knows nothing of sources.
+  await sql`update site_words set version_id = 'ver_other' where site_id = ${id}`
+  await forget()
+  await publish('badgers', 'd.css')
+  await publish('badgers', 'e.css')
+  expect(await foundBy(owner, 'badgers')).toBe(1)
+})
+
 test('parts of names are found exactly as by looking through them, whatever is in them', async () => {
   const { services, sql } = composed
   const owner = await composed.newActor('business')

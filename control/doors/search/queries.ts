@@ -30,6 +30,32 @@ export async function takeDue(sql: Sql, forSeconds: number): Promise<WordsDue | 
   return { site_id, turn, live: isLive ? { org_id, version_id, manifest_hash } : undefined }
 }
 
+export interface FoundWords {
+  readonly words: readonly string[]
+  /** What they were read from; undefined where it has to be read again in any case. */
+  readonly source: string | undefined
+}
+
+/** Stands with the version that it belongs to, so that words which a release before writes later are not taken for it. */
+function sourceFor(versionId: string, source: string): string {
+  return `${versionId} ${source}`
+}
+
+/** Keeps the words of the version before where the live one has the same source; false where they have to be read. */
+export async function carryWords(
+  sql: Sql,
+  siteId: string,
+  { org_id, version_id }: LiveContent,
+  source: string,
+): Promise<boolean> {
+  const carried = await sql`
+    update site_words w set version_id = ${version_id}, source = ${sourceFor(version_id, source)} from sites s
+    where w.site_id = ${siteId} and w.source = w.version_id || ' ' || ${source} and w.is_marked
+      and s.id = w.site_id and s.live_version_id = ${version_id} and s.org_id = ${org_id} and s.deleted_at is null
+    returning 1`
+  return carried.length > 0
+}
+
 /**
  * Writes what a drop is found by, each with the mark of its organisation; only while that version is live and that organisation's: an older reader never replaces
  * what a newer one has written.
@@ -38,13 +64,15 @@ export async function writeWords(
   sql: Sql,
   siteId: string,
   { org_id, version_id }: LiveContent,
-  words: readonly string[],
+  { words, source }: FoundWords,
 ): Promise<void> {
+  const storedSource = source === undefined ? null : sourceFor(version_id, source)
   await sql`
-    insert into site_words (site_id, version_id, words, is_marked)
-    select s.id, s.live_version_id, array_to_tsvector(${words as string[]}::text[]), true from sites s
+    insert into site_words (site_id, version_id, words, is_marked, source)
+    select s.id, s.live_version_id, array_to_tsvector(${words as string[]}::text[]), true, ${storedSource} from sites s
     where s.id = ${siteId} and s.live_version_id = ${version_id} and s.org_id = ${org_id} and s.deleted_at is null
-    on conflict (site_id) do update set version_id = excluded.version_id, words = excluded.words, is_marked = true`
+    on conflict (site_id) do update set version_id = excluded.version_id, words = excluded.words, is_marked = true,
+      source = excluded.source`
 }
 
 /** Done with it, unless it has changed meanwhile. */

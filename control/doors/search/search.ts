@@ -31,16 +31,25 @@ export interface SearchDependencies {
   readonly sql: Pool
   readonly log: Log
   readonly sites: Pick<Sites, 'list' | 'showSome'>
-  readonly publishing: Pick<Publishing, 'wordsOf'>
+  readonly publishing: Pick<Publishing, 'searchedTexts'>
 }
 
 export function createSearch({ sql, log, sites, publishing }: SearchDependencies): Search {
   async function readWords(due: queries.WordsDue): Promise<void> {
-    if (due.live) {
-      const words = await publishing.wordsOf(due.live.manifest_hash)
-      await queries.writeWords(sql, due.site_id, due.live, markedWords(words, markOf(due.live.org_id)))
-    }
+    if (due.live) await readLive(due.site_id, due.live)
     await queries.forgetDue(sql, due)
+  }
+
+  /** Most versions change none of the pages that are read, and are found by the words of the one before. */
+  async function readLive(siteId: string, live: queries.LiveContent): Promise<void> {
+    const texts = await publishing.searchedTexts(live.manifest_hash)
+    const mark = markOf(live.org_id)
+    const source = `${mark} ${texts.digest}`
+    if (await queries.carryWords(sql, siteId, live, source)) return
+    const words = await texts.readWords()
+    // Nothing is also what was read of texts that took too long: the next version is another attempt.
+    const readFrom = words.length === 0 ? undefined : source
+    await queries.writeWords(sql, siteId, live, { words: markedWords(words, mark), source: readFrom })
   }
 
   return {

@@ -153,6 +153,14 @@ export interface Collected {
   readonly held: number
 }
 
+/** The pages and texts of a version that search reads, some hundreds at most. */
+export interface SearchedTexts {
+  /** Versions with the same one are found by the same words. */
+  readonly digest: string
+  /** The words (analysis/words.ts), read in a thread; none of texts that take too long. */
+  readWords(): Promise<readonly string[]>
+}
+
 export interface Publishing {
   /**
    * `capBytes` bounds the upload as a whole, counted while reading and while unpacking, and `maxFiles` its files. `base` is the manifest of the
@@ -192,8 +200,8 @@ export interface Publishing {
   findAnchor(orgId: string, anchor: Anchor, file: PageFile): Promise<FoundAnchor | null>
   /** What of a page was not in an earlier version of it, as quotes of the newer one. */
   changedPassages(orgId: string, before: PageFile | undefined, after: PageFile): Promise<readonly Anchor[]>
-  /** What the pages of a version are found by (analysis/words.ts), read in a thread; nothing of what takes too long. */
-  wordsOf(manifestHash: string): Promise<readonly string[]>
+  /** What of a version is read for search. */
+  searchedTexts(manifestHash: string): Promise<SearchedTexts>
   /** The card of a drop (analysis/card-picture.ts), drawn in a thread and stored; undefined where it takes too long. */
   drawCard(orgId: string, text: CardText): Promise<StoredBlob | undefined>
   /** Streamed zip: `<slug>/<path>` with the bytes as uploaded, what was said about it, and the metadata as JSON. */

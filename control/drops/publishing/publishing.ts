@@ -11,7 +11,7 @@ import { checkPaths, createIntake } from './intake/intake.ts'
 import { createManifests } from './manifest/manifests.ts'
 import { createKnownVersions } from './intake/known-versions.ts'
 import { prepareVersion } from './intake/prepare.ts'
-import { planWords } from './analysis/page-words.ts'
+import { digestOf, planWords } from './analysis/page-words.ts'
 import { createReadings } from './analysis/readings.ts'
 import { compressVersion, refineVersion } from './storage/refine.ts'
 import { createStoring } from './storage/storing.ts'
@@ -76,7 +76,10 @@ export function createPublishing(options: PublishingOptions): Publishing {
     placeAnchors: (orgId, requests) => threads.place(orgId, requests),
     findAnchor: (orgId, anchor, file) => threads.find(orgId, anchor, file),
     changedPassages: (orgId, before, after) => threads.passages(orgId, before, after),
-    wordsOf: async (manifestHash) => threads.words(planWords(await manifests.read(manifestHash))),
+    async searchedTexts(manifestHash) {
+      const pages = planWords(await manifests.read(manifestHash))
+      return { digest: digestOf(pages), readWords: () => threads.words(pages) }
+    },
     drawCard: (orgId, text) => threads.card(orgId, text),
     exportZip: (sites) => exportZip(blobs, sites),
     collectGarbage: (limits) => collectGarbage({ blobs, scratchDir, ...limits }),

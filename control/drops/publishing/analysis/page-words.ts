@@ -1,4 +1,5 @@
 /** The words of the pages of a version, for search. Runs in a thread; linear in the bytes that are read. */
+import { createHash } from 'node:crypto'
 import type { BlobStore } from '../../../../shared/blobs/blob-store.ts'
 import { isPage, type Manifest } from '../../../../shared/contracts/manifest.ts'
 import { LANDING_PAGE } from '../../../../shared/content/upload-kind.ts'
@@ -34,11 +35,26 @@ export function planWords(manifest: Manifest): ReadPage[] {
     .filter(({ size }) => (bytes += size) <= MAX_BYTES)
 }
 
+/** Other words are found in the same pages when this is counted up. */
+const READING = 1
+
+/** Pages of the same digest have the same words. */
+export function digestOf(pages: readonly ReadPage[]): string {
+  const hash = createHash('sha256').update(String(READING))
+  for (const { path, hash: content } of pages) hash.update(`${isText(path) ? 'text' : 'page'} ${content}`)
+  return hash.digest('hex')
+}
+
+/** What is read as it is, without looking for markup. */
+function isText(path: string): boolean {
+  return /\.(?:txt|md|markdown)$/i.test(path)
+}
+
 export async function readWords(blobs: Pick<BlobStore, 'read'>, pages: readonly ReadPage[]): Promise<string[]> {
   const words = new Set<string>()
   for (const { path, hash } of pages) {
     const bytes = await blobs.read(hash)
-    const text = /\.(?:txt|md|markdown)$/i.test(path) ? decodeText(bytes) : textOfPage(bytes)
+    const text = isText(path) ? decodeText(bytes) : textOfPage(bytes)
     for (const word of wordsOf(text)) {
       if (words.size >= MAX_WORDS) return [...words]
       words.add(word)

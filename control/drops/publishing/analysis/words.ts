@@ -23,16 +23,32 @@ function folded(text: string): string {
     .normalize('NFC')
 }
 
-function* runsOf(text: string): Generator<{ readonly run: string; readonly isUnspaced: boolean }> {
-  for (const [run] of folded(text).matchAll(RUNS)) {
-    yield { run, isUnspaced: UNSPACED.test(run) }
-  }
+interface Run {
+  readonly run: string
+  readonly isUnspaced: boolean
+}
+
+/** Most words of most texts have neither accents nor other scripts: they are told apart without the tables of Unicode. */
+const SEPARATORS = /[\x00-\x2f\x3a-\x40\x5b-\x60\x7b-\x7f]+/
+const PLAIN = /^[a-z0-9]+$/i
+
+function piecesOf(text: string): string[] {
+  return text.split(SEPARATORS)
+}
+
+/** What stands between two separators. */
+function runsOf(piece: string): Run[] {
+  if (piece === '') return []
+  if (PLAIN.test(piece)) return [{ run: piece.toLowerCase(), isUnspaced: false }]
+  return Array.from(folded(piece).matchAll(RUNS), ([run]) => ({ run, isUnspaced: UNSPACED.test(run) }))
 }
 
 /** What a text is found by, each once, up to the limit. */
 export function wordsOf(text: string): Set<string> {
   const words = new Set<string>()
-  for (const { run, isUnspaced } of runsOf(text)) {
+  // Texts repeat their words: each is looked at once.
+  const runs = new Set(piecesOf(text)).values().flatMap(runsOf)
+  for (const { run, isUnspaced } of runs) {
     if (words.size >= MAX_WORDS) break
     if (!isUnspaced) {
       if (run.length <= MAX_WORD_CHARS) words.add(run)
@@ -53,7 +69,7 @@ export function wordsOf(text: string): Set<string> {
  */
 export function questionOf(text: string, mark = ''): string | undefined {
   const terms: string[] = []
-  for (const { run, isUnspaced } of runsOf(text)) {
+  for (const { run, isUnspaced } of piecesOf(text).values().flatMap(runsOf)) {
     if (terms.length >= MAX_QUESTION_WORDS) break
     if (!isUnspaced) terms.push(`'${mark}${run.slice(0, MAX_WORD_CHARS)}':*`)
     else for (const part of partsOf([...run])) terms.push(`'${mark}${part}':*`)
