@@ -55,10 +55,11 @@ function versions({ onWork, makes, parts = 1 }: Work = {}) {
       await onWork?.()
       if (unreadable.has(manifestHash)) throw new Error('no such blob')
       for (let part = 1; part < parts; part++) {
-        yield { isWhole: false, smaller: { manifestHash: `${makes} ${part} ${manifestHash}`, blobs: [] } }
+        yield { isWhole: false, smaller: { manifestHash: `${makes} ${part} ${manifestHash}`, added: [], gone: [] } }
         await onWork?.()
       }
-      const smaller = makes === undefined ? undefined : { manifestHash: `${makes} ${manifestHash}`, blobs: [] }
+      const smaller =
+        makes === undefined ? undefined : { manifestHash: `${makes} ${manifestHash}`, added: [], gone: [] }
       yield { isWhole: true, smaller }
     }
   const service = createVersions({

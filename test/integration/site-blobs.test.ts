@@ -5,6 +5,7 @@ import { transaction } from '../../control/ground/database/sql.ts'
 import {
   deleteEndedSpans,
   dropOldestVersion,
+  insertChangedVersion,
   insertVersion,
   ownBlobs,
   referencedBlobs,
@@ -20,7 +21,10 @@ const ALL = Array.from({ length: 12 }, (_, index) => `hash-${String(index).padSt
 
 interface Version {
   number: number
+  /** All that it has needed. */
   blobs: Set<string>
+  /** What its manifest needs now. */
+  current: Set<string>
   droppedAt?: number
 }
 
@@ -32,40 +36,57 @@ beforeAll(async () => {
 })
 afterAll(() => database.close())
 
-test.each([1, 2, 3, 4, 5, 6])('publishes, refinements and retention in a random order, seed %i', async (seed) => {
+test.each([1, 2, 3, 4, 5, 6, 7, 8])('publishes, refinements and retention in a random order, seed %i', async (seed) => {
   const random = createRandom(seed)
   const siteId = `site-${seed}`
   const { sql } = database
   await sql`insert into sites (id, org_id, slug, dns_target) values (${siteId}, 'org', ${siteId}, ${siteId})`
   const versions: Version[] = []
+  /** The release before ends no span of what it has made smaller. */
+  let hasLeftOver = false
   let now = Date.UTC(2030, seed, 1)
 
   async function publish(): Promise<void> {
-    const blobs = ALL.filter(() => random.chance(0.5))
+    const blobs = new Set(ALL.filter(() => random.chance(0.5)))
     const number = versions.length + 1
+    const newest = versions.at(-1)
+    const isWhole = newest === undefined || random.chance(0.4)
+    if (isWhole) hasLeftOver = false
     await transaction(sql, async (tx) => {
       const row = versionRow(siteId, number, now)
-      await insertVersion(tx, row, { warnings: [] }, blobs)
+      if (isWhole) await insertVersion(tx, row, { warnings: [] }, [...blobs])
+      else await insertChangedVersion(tx, row, { warnings: [] }, changesOf(newest.current, blobs))
       await dropOldestVersion(tx, siteId, { keep: KEPT, live: row.id }, new Date(now))
       await updateSite(tx, siteId, { next_version_number: number + 1 }, new Date(now))
     })
-    versions.push({ number, blobs: new Set(blobs) })
+    versions.push({ number, blobs: new Set(blobs), current: blobs })
     for (const version of versions) if (version.number <= number - KEPT) version.droppedAt ??= now
   }
 
   async function refine(): Promise<void> {
     const version = versions[random.below(versions.length)]
     if (!version || version.droppedAt !== undefined) return
-    const blobs = ALL.filter(() => random.chance(0.3))
+    const current = new Set(ALL.filter((hash) => random.chance(version.current.has(hash) ? 0.7 : 0.3)))
+    const { added, gone } = changesOf(version.current, current)
+    const isOfReleaseBefore = random.chance(0.1)
+    hasLeftOver ||= isOfReleaseBefore
     const { number } = version
     const id = `${siteId}-${number}`
     const [stored] = await sql<{ manifest_hash: string }[]>`select manifest_hash from versions where id = ${id}`
     const row = { id, site_id: siteId, number, manifest_hash: stored!.manifest_hash, refined_hash: null }
     const step = random.chance(0.5) ? 'compressed_at' : 'refined_at'
-    await transaction(sql, (tx) =>
-      markRefined(tx, row, step, { isWhole: random.chance(0.5), smaller: { manifestHash: 'refined', blobs } }),
-    )
-    for (const hash of blobs) version.blobs.add(hash)
+    const smaller = { manifestHash: 'refined', added, gone: isOfReleaseBefore ? [] : gone }
+    await transaction(sql, (tx) => markRefined(tx, row, step, { isWhole: random.chance(0.5), smaller }))
+    for (const hash of added) version.blobs.add(hash)
+    version.current = current
+  }
+
+  /** What the next version takes over. */
+  async function open(): Promise<Set<string>> {
+    const rows = await sql<{ hash: string }[]>`
+      select hash from site_blobs where site_id = ${siteId} and to_version is null`
+    expect(new Set(rows.map(({ hash }) => hash)).size).toBe(rows.length)
+    return new Set(rows.map(({ hash }) => hash))
   }
 
   function needed(isNeeded: (version: Version) => boolean): string[] {
@@ -76,6 +97,12 @@ test.each([1, 2, 3, 4, 5, 6])('publishes, refinements and retention in a random 
     now += random.next() * DAY_MS
     await (random.chance(0.6) ? publish() : refine())
     if (random.chance(0.2)) await deleteEndedSpans(sql, new Date(now))
+    const newest = versions.at(-1)
+    if (newest) {
+      const { added: missing, gone: leftOver } = changesOf(await open(), newest.current)
+      expect(missing).toEqual([])
+      if (!hasLeftOver) expect(leftOver).toEqual([])
+    }
     const isRetained = ({ droppedAt }: Version): boolean => droppedAt === undefined
     const isRecent = ({ droppedAt }: Version): boolean => droppedAt === undefined || droppedAt > now - DAY_MS
     expect([...(await ownBlobs(sql, { orgId: 'org', reach: EVERYTHING }, ALL))].toSorted()).toEqual(needed(isRetained))
@@ -117,6 +144,10 @@ test('a deploy writes rows for what changed only', async () => {
     { hash: 'large-new', from_version: 2, to_version: null },
   ])
 })
+
+function changesOf(before: ReadonlySet<string>, after: ReadonlySet<string>) {
+  return { added: [...after].filter((hash) => !before.has(hash)), gone: [...before].filter((hash) => !after.has(hash)) }
+}
 
 function versionRow(siteId: string, number: number, now: number) {
   return {

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { PreparedVersion, Publishing, SecretsPolicy } from '../../control/drops/publishing/contract.ts'
+import { blobSizesOf } from '../../control/drops/publishing/manifest/manifest-builder.ts'
 import { uploadedFiles } from '../../control/drops/sites/versions/uploaded-files.ts'
 import { SEED } from '../support/depth.ts'
 import { startPublishing, type PublishingFixture } from '../support/publishing.ts'
@@ -80,12 +81,17 @@ async function change(random: Random, files: Files, trouble: Trouble): Promise<v
 const byName = (files: Files) =>
   [...files].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([path, file]) => ({ path, ...file }))
 
-type Outcome = (Omit<PreparedVersion, 'blobs'> & { blobs: Set<string> }) | { refused: unknown }
+type Published = Omit<PreparedVersion, 'blobs' | 'changes'> & {
+  readonly blobs: ReadonlySet<string>
+  readonly changes: { readonly added: ReadonlySet<string>; readonly gone: ReadonlySet<string> }
+}
+type Outcome = Published | { refused: unknown }
 
 async function outcomeOf(work: () => Promise<PreparedVersion>): Promise<Outcome> {
   try {
     const prepared = await work()
-    return { ...prepared, blobs: new Set(prepared.blobs) }
+    const { added = [], gone = [] } = prepared.changes ?? {}
+    return { ...prepared, blobs: new Set(prepared.blobs()), changes: { added: new Set(added), gone: new Set(gone) } }
   } catch (error) {
     return { refused: (error as Error).message }
   }
@@ -125,6 +131,12 @@ async function compressed({ publishing, base }: Site): Promise<string | undefine
   return hash
 }
 
+/** What is needed after a change: nothing goes that was not there, and nothing comes that was. */
+function changed(before: ReadonlySet<string>, { added, gone }: Published['changes']): ReadonlySet<string> {
+  expect([...gone].every((hash) => before.has(hash)) && ![...added].some((hash) => before.has(hash))).toBe(true)
+  return new Set([...before, ...added].filter((hash) => !gone.has(hash)))
+}
+
 /** Resolves to how often the version before was known. */
 async function walk(seed: number, trouble: Trouble, steps: number): Promise<number> {
   const random = createRandom(seed)
@@ -134,15 +146,22 @@ async function walk(seed: number, trouble: Trouble, steps: number): Promise<numb
   const first = ['index.html', ...trouble.names.filter(() => random.chance(0.6))]
   for (const name of first) files.set(name, await store(random, name, first, trouble))
   let known = 0
+  let needed: ReadonlySet<string> | undefined
   for (let step = 0; step < steps; step++) {
     const secrets = random.pick(['withhold', 'withhold', 'refuse', 'allow'] as const)
     const expected = await publishWhole(whole, files, secrets)
     if (short.base !== undefined && rival.publishing.hasChecked(short.base)) known++
     expect(await publishChanges(short, files, secrets), `seed ${seed}, step ${step}`).toEqual(expected)
-    if ('manifestHash' in expected) whole.base = short.base = expected.manifestHash
+    if ('manifestHash' in expected) {
+      const { manifestHash, blobs, changes } = expected
+      if (needed) expect(changed(needed, changes), `seed ${seed}, step ${step}`).toEqual(blobs)
+      whole.base = short.base = manifestHash
+      needed = blobs
+    }
     if (random.chance(0.2)) {
       ;[whole.base, short.base] = [await compressed(whole), await compressed(short)]
       expect(short.base).toBe(whole.base)
+      needed &&= new Set(blobSizesOf(await whole.publishing.readManifest(whole.base!)).keys()).add(whole.base!)
     }
     await change(random, files, trouble)
   }

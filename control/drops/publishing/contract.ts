@@ -8,6 +8,7 @@ import type { Manifest } from '../../../shared/contracts/manifest.ts'
 import type { Anchor, FoundAnchor } from './comparison/anchors.ts'
 import type { TextChange, TextPair } from './comparison/compare-texts.ts'
 import type { CardText } from './analysis/card-picture.ts'
+import type { BlobChanges } from './manifest/blob-changes.ts'
 import type { PageFile, PlaceAnswer, PlaceRequest } from './comparison/place-threads.ts'
 
 /** One for each code and target: what is wrong is told once, however many files have it. */
@@ -53,8 +54,10 @@ export interface PreparedVersion {
   readonly fileCount: number
   /** Title of the landing page; blank when it has none. */
   readonly title: string
-  /** Every hash that the version needs: files, variants, sources, the manifest itself. */
-  readonly blobs: readonly string[]
+  /** Every hash that the version needs, each once: files, variants, sources, the manifest itself. */
+  blobs(): readonly string[]
+  /** How they differ from those of the version that was live; undefined where none was. */
+  readonly changes: BlobChanges | undefined
   readonly report: PublishReport
   /** Every file that was not published because it looks like a secret. */
   readonly withheld: Withheld
@@ -115,10 +118,10 @@ export interface Recompressed {
   /** Nothing is left to compress. */
   readonly isWhole: boolean
   /**
-   * A manifest with the same content to put in the place of the one before, and the blobs that it needs beside those of
-   * that one; undefined where nothing got smaller.
+   * A manifest with the same content to put in the place of the one before, and how its blobs differ; undefined where
+   * nothing got smaller.
    */
-  readonly smaller: { readonly manifestHash: string; readonly blobs: readonly string[] } | undefined
+  readonly smaller: (Omit<BlobChanges, 'since'> & { readonly manifestHash: string }) | undefined
 }
 
 /** What garbage collection asks the database, and as of when. */

@@ -167,9 +167,12 @@ test('each step of a large version builds on the one before, names its own varia
   const parts: Recompressed[] = []
   for await (const part of compressVersion({ manifests, knownVersions, workers }, 'before', null)) parts.push(part)
   expect(parts).toEqual([
-    { isWhole: false, smaller: { manifestHash: 'written 1', blobs: ['a'.repeat(64), 'written 1'] } },
+    { isWhole: false, smaller: { manifestHash: 'written 1', added: ['written 1', 'a'.repeat(64)], gone: ['before'] } },
     { isWhole: false, smaller: undefined },
-    { isWhole: true, smaller: { manifestHash: 'written 2', blobs: ['c'.repeat(64), 'written 2'] } },
+    {
+      isWhole: true,
+      smaller: { manifestHash: 'written 2', added: ['written 2', 'c'.repeat(64)], gone: ['written 1'] },
+    },
   ])
   // What is known of the version holds for each of them.
   expect(carried).toEqual(['before → written 1', 'before → written 2'])

@@ -29,7 +29,7 @@ interface Run {
 }
 
 /** Most words of most texts have neither accents nor other scripts: they are told apart without the tables of Unicode. */
-const SEPARATORS = /[\x00-\x2f\x3a-\x40\x5b-\x60\x7b-\x7f]+/
+const SEPARATORS = /[^A-Za-z0-9\u0080-\uffff]+/
 const PLAIN = /^[a-z0-9]+$/i
 
 function piecesOf(text: string): string[] {

@@ -52,13 +52,14 @@ import type { Manifests } from '../manifest/manifests.ts'
 import { quotePath } from '../../../../shared/values/quoted-path.ts'
 import { firstScreenOf } from '../analysis/first-screen.ts'
 import { decodeCode, type EncodedCode, type EncodedLinks } from '../analysis/links.ts'
+import { blobChanges, type StoredManifest } from '../manifest/blob-changes.ts'
 import { losesNothing } from '../manifest/differing.ts'
 import { filesBut, type KnownVersions, type SplitVersion } from './known-versions.ts'
 import { MOST_READINGS, type Readings } from '../analysis/readings.ts'
-import { saysNothingNew, writeReport, type LinkReport, type ReportInput, type ReportNames } from '../analysis/report.ts'
 import { readSiteRules, ruleFilesOf, type RuleFiles, type SiteRules } from '../manifest/site-rules.ts'
 import { decodeText } from '../files/text-encoding.ts'
 import { isHtmlType, mediaTypeOf } from '../files/types.ts'
+import { reportInput, reportOn } from './version-report.ts'
 import { isSecretByName, siftSecrets } from './withhold.ts'
 import { requireMarkdownBytes, type UploadWorkers } from '../workers/workers.ts'
 
@@ -77,14 +78,8 @@ const FIRST_SCREEN_BYTES = 24_000_000
  * are other texts, as much again, for keys that an earlier publish was told to allow.
  */
 const RECHECKED_BYTES = 2_000_000
-/** Links that the report looks at. It is what the event loop copies to a thread in some milliseconds. */
-const MAX_REPORTED_LINK_CHARS = 16_000_000
 /** Lists of scripts and stylesheets that are looked at, each once: a site has a few, as long as a page's head. */
 const MAX_CODE_CHARS = 1_000_000
-/** Links that the event loop looks for itself among the names of a version: those of some pages. */
-const FEW_LINK_CHARS = 50_000
-/** A report that the event loop writes itself, in a tenth of a millisecond. */
-const SHORT_REPORT = { files: 8, linkChars: 2000 }
 const PARALLEL_LOOKUPS = 16
 const NOTHING_UNTOUCHED: Pick<SplitVersion, 'untouched' | 'code'> = { untouched: [], code: new Set() }
 
@@ -125,17 +120,17 @@ export async function prepareVersion(
   upload: Upload,
   baseHash: string | null | undefined,
 ): Promise<PreparedVersion> {
-  const base = baseHash ? await deps.manifests.read(baseHash) : undefined
+  const base = baseHash ? { hash: baseHash, manifest: await deps.manifests.read(baseHash) } : undefined
   const { without } = upload
-  if (!without || !base || !baseHash) return prepareAll(deps, upload, base)
-  if (leavesNames(upload.files, without) && deps.knownVersions.isKnown(baseHash)) {
-    const split = deps.knownVersions.split(base, without)
+  if (!without || !base) return prepareAll(deps, upload, base)
+  if (leavesNames(upload.files, without) && deps.knownVersions.isKnown(base.hash)) {
+    const split = deps.knownVersions.split(base.manifest, without)
     const files = [...upload.files, ...split.others]
     const hasLanding = files.some(({ path }) => LANDING_PAGES.includes(path))
     const prepared = hasLanding && (await prepareFiles(deps, { ...upload, files: byName(files) }, base, split))
     if (prepared) return prepared
   }
-  return prepareAll(deps, { ...upload, files: byName([...upload.files, ...filesBut(base, without)]) }, base)
+  return prepareAll(deps, { ...upload, files: byName([...upload.files, ...filesBut(base.manifest, without)]) }, base)
 }
 
 /** Whether every name that is replaced is there again, so that what leads to it still does, under the same rules. Pure. */
@@ -152,7 +147,7 @@ function byName(files: readonly StoredFile[]): readonly StoredFile[] {
 async function prepareAll(
   deps: PrepareDependencies,
   upload: Upload,
-  base: Manifest | undefined,
+  base: StoredManifest | undefined,
 ): Promise<PreparedVersion> {
   const prepared = await prepareFiles(deps, upload, base, NOTHING_UNTOUCHED)
   if (!prepared) throw new Error('an upload without untouched files was not prepared')
@@ -163,9 +158,10 @@ async function prepareAll(
 async function prepareFiles(
   { blobs, atHand, workers, manifests, readings, knownVersions }: PrepareDependencies,
   upload: Upload,
-  base: Manifest | undefined,
+  stored: StoredManifest | undefined,
   { untouched, code }: Pick<SplitVersion, 'untouched' | 'code'>,
 ): Promise<PreparedVersion | undefined> {
+  const base = stored?.manifest
   const pause = upload.files.length > LONG_FILES ? () => setImmediate() : () => undefined
   const unpacked = upload.isArchive ? unwrapFolder(upload.files) : upload.files
   const leftOut = new Set(unpacked.filter(({ path }) => unservedKindOf(path) !== undefined))
@@ -220,20 +216,21 @@ async function prepareFiles(
   // In one batch. Both are over before a failure of one has the other taken back.
   const writing = [manifests.write(manifest).then(upload.remember), upload.storeHeld()] as const
   await Promise.allSettled(writing)
-  const [stored] = await Promise.all(writing)
+  const [{ hash, size }] = await Promise.all(writing)
   const sentFiles = uploadedOf(files)
   await pause()
   const input = { ...reportInput(files, readingOf, rules), secrets: allowed, unserved }
   const report = await reportOn(workers, input, untouched, base)
   const isRead = files.every(({ path, size }) => readingOf.has(path) || !mayHoldKey(path, size))
   const isQuiet = report.warnings.length === 0 && blocked.length === 0
-  if (isQuiet && isRead && copies.unread.length === 0 && !upload.single) knownVersions.note(stored.hash)
+  if (isQuiet && isRead && copies.unread.length === 0 && !upload.single) knownVersions.note(hash)
   return {
-    manifestHash: stored.hash,
+    manifestHash: hash,
     byteSize: untouched.reduce((sum, [, file]) => sum + file.size, bytesOf(sentFiles)),
     fileCount: untouched.length + sentFiles.length,
     title: readingOf.get(landing.path)?.title ?? '',
-    blobs: [...blobSizesOf(manifest).set(stored.hash, stored.size).keys()],
+    blobs: () => [...blobSizesOf(manifest).set(hash, size).keys()],
+    changes: stored && blobChanges(stored, { hash, manifest }),
     report: { ...report, blocked },
     withheld,
     landingHash: landing.hash,
@@ -251,28 +248,6 @@ function uploadedOf(files: readonly StoredFile[]): readonly Pick<StoredFile, 'pa
 function rulesOf(blobs: BlobStore, workers: UploadWorkers, files: RuleFiles): Promise<SiteRules> {
   const hasNone = !files.redirects && !files.headers && files.hostFiles.length === 0
   return hasNone ? readSiteRules(blobs, files) : workers.readRules(files)
-}
-
-/**
- * So few files and links are looked at in less time than a thread is told of them. Nothing was to be said of the version
- * that has the untouched files, so that nothing is where the others have names that it has too, and lead to such names.
- */
-async function reportOn(
-  workers: UploadWorkers,
-  input: ReportInput,
-  untouched: Manifest['files'],
-  base: Manifest | undefined,
-): Promise<LinkReport> {
-  const linkChars = input.files.reduce((sum, { links }) => sum + (links?.length ?? 0), 0)
-  const rules = input.rules.redirects.length + input.rules.headers.length + input.rules.invalid.length
-  const isShort = input.files.length <= SHORT_REPORT.files && linkChars <= SHORT_REPORT.linkChars && rules === 0
-  if (untouched.length === 0) return isShort ? writeReport(input, () => false) : workers.report(input)
-  if (linkChars <= FEW_LINK_CHARS && base && saysNothingNew(input, namesOf(base))) return { warnings: [] }
-  return workers.report({ ...input, files: [...input.files, ...untouched.map(([path]) => ({ path }))] })
-}
-
-function namesOf({ files, unserved }: Manifest): ReportNames {
-  return { files: new Set(files.map(([path]) => path)), rules: new Set(unserved.map(([path]) => path)) }
 }
 
 function bytesOf(files: readonly Pick<StoredFile, 'size'>[]): number {
@@ -634,23 +609,4 @@ function loadedCode(
     lists.add(code)
   }
   return { lists, isCut: false }
-}
-
-/** The links of as many pages as the report can look at, in the order of the upload. */
-function reportInput(
-  files: readonly StoredFile[],
-  readingOf: ReadonlyMap<string, Reading>,
-  rules: SiteRules,
-): ReportInput {
-  let left = MAX_REPORTED_LINK_CHARS
-  let isCut = false
-  const reported = files.map(({ path }) => {
-    const links = readingOf.get(path)?.links
-    if (links === undefined) return { path }
-    left -= links.length
-    if (left >= 0) return { path, links }
-    isCut = true
-    return { path }
-  })
-  return { files: reported, rules, isCut }
 }

@@ -118,11 +118,17 @@ export function isRuleFile(path: string): boolean {
 export function blobSizesOf(manifest: Manifest): Map<string, number> {
   const sizes = new Map<string, number>()
   const add = ({ hash, size }: { hash: string; size: number }): unknown => sizes.set(hash, size)
-  for (const [, file] of manifest.files) {
-    add(file)
-    if (file.source) add(file.source)
-    if (file.encodings) for (const variant of Object.values(file.encodings)) if (variant) add(variant)
-  }
+  for (const [, file] of manifest.files) eachBlob(file, add)
   for (const [, file] of manifest.unserved) add(file)
   return sizes
+}
+
+/** Bytes, variants and source of a file. */
+export function eachBlob(
+  file: ManifestFile,
+  take: (blob: { readonly hash: string; readonly size: number }) => unknown,
+): void {
+  take(file)
+  if (file.source) take(file.source)
+  if (file.encodings) for (const variant of Object.values(file.encodings)) if (variant) take(variant)
 }

@@ -10,6 +10,8 @@ import { isWorthCompressing, type AnalysisRequest } from '../analysis/analyse.ts
 import { inParallel } from '../../../../shared/running/turns.ts'
 import { batchesOf } from '../workers/batches.ts'
 import { ByContent } from '../manifest/by-content.ts'
+import { blobChanges } from '../manifest/blob-changes.ts'
+import { differing } from '../manifest/differing.ts'
 import { asWritten } from '../manifest/manifest-builder.ts'
 import type { Manifests } from '../manifest/manifests.ts'
 import type { KnownVersions } from '../intake/known-versions.ts'
@@ -83,7 +85,7 @@ async function* recompress(
   const variants = variantsOf(former, open)
   const { requests, stepBytes, width, work } = passOf(open, variants)
   const steps = compressionSteps(requests, stepBytes)
-  let given = manifest
+  let given = { hash: manifestHash, manifest }
   for (const [index, step] of steps.entries()) {
     await inParallel(
       batchesOf(step, (request) => request.size),
@@ -96,27 +98,19 @@ async function* recompress(
         }
       },
     )
-    const refined = withSmallerVariants(given, variants, done)
+    const refined = withSmallerVariants(given.manifest, variants, done)
     const isWhole = index === steps.length - 1
-    const changed = changedFiles(given, refined)
-    if (changed.length === 0) {
+    if (differing(given.manifest.files, refined.files).length === 0) {
       yield { isWhole, smaller: undefined }
       continue
     }
     const { hash } = await manifests.write(refined)
     knownVersions.carry(manifestHash, hash)
-    given = refined
-    yield { isWhole, smaller: { manifestHash: hash, blobs: [...new Set([...variantsIn(changed), hash])] } }
+    const smaller = { hash, manifest: refined }
+    const { added, gone } = blobChanges(given, smaller)
+    given = smaller
+    yield { isWhole, smaller: { manifestHash: hash, added, gone } }
   }
-}
-
-function changedFiles(before: Manifest, after: Manifest): Manifest['files'] {
-  const former = new Set(before.files)
-  return after.files.filter((entry) => !former.has(entry))
-}
-
-function variantsIn(files: Manifest['files']): string[] {
-  return files.flatMap(([, file]) => Object.values(file.encodings ?? {}).map(({ hash }) => hash))
 }
 
 /** Parts in order, each closed by the file that fills it; one without a file where there is nothing to do. Pure. */

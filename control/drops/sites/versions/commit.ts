@@ -73,7 +73,8 @@ export interface CommitDependencies {
 export function createCommit({ clock, refreshRoutes, keptFiles, config }: CommitDependencies): CommitVersion {
   return async (tx, site, prepared, by, options) => {
     const now = new Date(clock.now())
-    const live = await liveVersionOf(tx, site)
+    const retained = site.live_version_id === null ? [] : await queries.retainedVersions(tx, site.id)
+    const live = retained.find(({ id }) => id === site.live_version_id)
     requireLiveVersion(live, options.ifVersion)
     const { preview = null } = options
     if (preview !== null && options.purge !== undefined)
@@ -90,8 +91,9 @@ export function createCommit({ clock, refreshRoutes, keptFiles, config }: Commit
     }
     const isClientRouted = options.spaFallback ?? site.spa_fallback
     const report = reportFor(prepared.report, isClientRouted)
+    const insert = (): Promise<void> => insertNewest(tx, { version, report }, prepared, retained[0])
     if (preview !== null) {
-      await queries.insertVersion(tx, version, report, prepared.blobs)
+      await insert()
       const replaced = await nameVersion(tx, site, preview, version.id, now)
       await queries.updateSite(tx, site.id, { next_version_number: version.number + 1 }, now)
       await refreshRoutes(tx, site.id)
@@ -110,7 +112,7 @@ export function createCommit({ clock, refreshRoutes, keptFiles, config }: Commit
       ...(options.spaFallback === undefined ? {} : { spa_fallback: options.spaFallback }),
     }
     const [, dropped] = await inOrder(
-      () => queries.insertVersion(tx, version, report, prepared.blobs),
+      insert,
       () => queries.dropOldestVersion(tx, site.id, { keep: plans[site.plan].versionsKept, live: version.id }, now),
       () => queries.updateSite(tx, site.id, changes, now),
       () =>
@@ -129,6 +131,19 @@ export function createCommit({ clock, refreshRoutes, keptFiles, config }: Commit
       before: { site, dropped: gone.map(({ id }) => id), previews },
     }
   }
+}
+
+/** Blobs are told by what changes where the version was made from the newest one: it may not be the live one. */
+function insertNewest(
+  tx: Sql,
+  { version, report }: { version: Parameters<typeof queries.insertVersion>[1]; report: PublishReport },
+  { blobs, changes }: Pick<PreparedVersion, 'blobs' | 'changes'>,
+  newest: RetainedVersion | undefined,
+): Promise<void> {
+  const isMadeFromNewest = newest?.number === version.number - 1 && newest.manifest_hash === changes?.since
+  return changes && isMadeFromNewest
+    ? queries.insertChangedVersion(tx, version, report, changes)
+    : queries.insertVersion(tx, version, report, blobs())
 }
 
 function newVersionRow(site: SiteFacts, prepared: PreparedVersion, now: Date) {
@@ -186,7 +201,7 @@ export function createCommitUnclaimed({ clock, firstRoutes, config }: CommitUncl
     }
     const site = { ...reserved, ...first }
     const report = reportFor(prepared.report, site.spa_fallback)
-    const { blobs } = prepared
+    const blobs = prepared.blobs()
     const routes = firstRoutes(site, version)
     const [, isTaken] = await inOrder(meanwhile, () =>
       writeFirstPublish(tx, { site: { ...row, ...first }, version, report, blobs, routes }),
@@ -210,11 +225,6 @@ async function purge(
   const staying = what === 'all' ? [] : named.map(({ version_id }) => version_id)
   const older = await queries.dropOlderVersions(tx, site_id, [id, ...staying], now)
   return { versions: [...previews.flatMap(({ dropped }) => dropped ?? []), ...older], previews }
-}
-
-async function liveVersionOf(tx: Sql, site: SiteFacts): Promise<RetainedVersion | undefined> {
-  if (site.live_version_id === null) return undefined
-  return (await queries.retainedVersions(tx, site.id)).find((version) => version.id === site.live_version_id)
 }
 
 function requireLiveVersion(live: RetainedVersion | undefined, ifVersion: number | undefined): void {

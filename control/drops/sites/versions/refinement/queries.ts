@@ -63,8 +63,9 @@ export async function postponeRefinement(sql: Sql, versionId: string, until: Dat
 }
 
 /**
- * The blobs of the old manifest stay as long as the version: an edge may still serve from it. A version that another
- * control has compressed meanwhile stays as that one left it.
+ * The blobs of the old manifest stay as long as the version, since an edge may still serve from it, and no longer: the next
+ * version takes over those of the new one. A version that another control has compressed meanwhile stays as that one left it.
+ * The site is locked.
  */
 export async function markRefined(
   sql: Sql,
@@ -77,9 +78,17 @@ export async function markRefined(
     where id = ${id} and manifest_hash = ${manifest_hash} returning id`
   if (!smaller || marked.length === 0) return
   await sql`
+    with ended as (
+      update site_blobs b set to_version = ${number} from sites s
+      where b.site_id = ${site_id} and b.to_version is null and b.hash = any(${smaller.gone as string[]}::text[])
+        and s.id = b.site_id and s.next_version_number = ${number + 1}),
+    reopened as (
+      update site_blobs b set to_version = null from sites s
+      where b.site_id = ${site_id} and b.to_version = ${number} and b.hash = any(${smaller.added as string[]}::text[])
+        and s.id = b.site_id and s.next_version_number = ${number + 1})
     insert into site_blobs (site_id, hash, from_version, to_version)
     select ${site_id}, needed.hash, ${number}, case when s.next_version_number = ${number + 1} then null else ${number}::integer end
-    from unnest(${smaller.blobs as string[]}::text[]) as needed (hash) join sites s on s.id = ${site_id}
+    from unnest(${smaller.added as string[]}::text[]) as needed (hash) join sites s on s.id = ${site_id}
     where not exists (
       select from site_blobs b where b.site_id = ${site_id} and b.hash = needed.hash
       and ${number} between b.from_version and coalesce(b.to_version, ${number}))`
