@@ -204,13 +204,14 @@ async function benchRedeploy(
   // A control that has been running for a while has compiled what it runs.
   for (let round = 0; round < WARM_UPS; round++) await deploy(round)
   times.length = 0
-  const [control, edge] = [pids()['control']!, pids()['edge']!]
+  const [control, edge, postgres] = [pids()['control']!, pids()['edge']!, pids()['postgres']!]
   // What was uploaded first is compressed by then: a redeploy of one file has no part in that.
   await untilCalm(control)
-  const [cpuBefore, edgeBefore] = [cpuMs(control), cpuMs(edge)]
+  const [cpuBefore, edgeBefore, postgresBefore] = [cpuMs(control), cpuMs(edge), cpuMs(postgres)]
   for (let round = 0; round < rounds * 4; round++) sent += await deploy(WARM_UPS + round)
   const controlCpuMs = (cpuMs(control) - cpuBefore) / times.length
   const edgeCpuMs = (cpuMs(edge) - edgeBefore) / times.length
+  const postgresCpuMs = (cpuMs(postgres) - postgresBefore) / times.length
   api.close()
   await remove(stack, account, site)
   return {
@@ -218,6 +219,7 @@ async function benchRedeploy(
     fastestMs: Math.round(Math.min(...times)),
     controlCpuMs: round2(controlCpuMs),
     edgeCpuMs: round2(edgeCpuMs),
+    postgresCpuMs: round2(postgresCpuMs),
     filesSentEach: sent / times.length,
   }
 }

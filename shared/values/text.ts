@@ -12,6 +12,11 @@ export function isText(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0')
 }
 
+/** Whether what JSON in valid UTF-8 stands for may hold a text that is none: only an escape can name one. */
+export function mayHoldNoText(json: string): boolean {
+  return json.includes('\\u')
+}
+
 /** Throws invalid_request when a text in there is none, at whatever depth; it names the field. */
 export function requireTexts(value: unknown, path: readonly string[] = []): void {
   if (typeof value === 'string') {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { isText, requireFields, requireTexts } from '../../../shared/values/text.ts'
+import { isText, mayHoldNoText, requireFields, requireTexts } from '../../../shared/values/text.ts'
 
 test.each([
   ['', true],
@@ -25,6 +25,17 @@ describe('what comes in', () => {
   test.each([[null], [1], [{ a: [true, null, 'b'] }], [{ content: '\0', markdown: '\ud800' }]])('%j passes', (value) =>
     requireTexts(value),
   )
+
+  test('in JSON every text that is none is named by an escape', () => {
+    for (const none of ['\0', '\ud800', 'a\udc00b']) {
+      expect(mayHoldNoText(JSON.stringify({ [none]: 1 }))).toBe(true)
+      // As it is, without an escape: no JSON, or not the same in UTF-8.
+      const bytes = Buffer.from(`{"name":"${none}"}`)
+      expect(() => requireTexts(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)))).not.toThrow('holds')
+    }
+    expect(mayHoldNoText('{"name":"Gr\\u00fc\u00dfe"}')).toBe(true)
+    expect(mayHoldNoText('{"name":"Gr\u00fc\u00dfe, \u4e16\u754c"}')).toBe(false)
+  })
 
   test('fields of a form: all but the page', () => {
     requireFields([

@@ -6,7 +6,7 @@ import { errors } from '../../../../shared/contracts/errors.ts'
 import { MAX_FORM_BYTES, MAX_FORM_PAIRS, parseForm, parseQuery } from '../../../../shared/http/form.ts'
 import { callerIp, limitKeyOfIp } from '../../../../shared/http/ip.ts'
 import { MAX_JSON_BYTES } from '../../../../shared/contracts/limits.ts'
-import { requireFields, requireTexts } from '../../../../shared/values/text.ts'
+import { mayHoldNoText, requireFields, requireTexts } from '../../../../shared/values/text.ts'
 import { bodyStream, CallerLeft, readWhole, type Pace } from '../bodies/body.ts'
 import type { HeldBodies, HeldBody } from '../bodies/held-bodies.ts'
 import { requireJsonShape } from '../bodies/json-shape.ts'
@@ -78,8 +78,9 @@ export class IncomingRequest implements Request {
     if (!/^application\/json\s*(?:;|$)/i.test(type)) throw errors.unsupportedMediaType('application/json')
     const bytes = await this.bytes(maxBytes)
     requireJsonShape(bytes)
-    const value = parseJson(decodeUtf8(bytes))
-    requireTexts(value)
+    const text = decodeUtf8(bytes)
+    const value = parseJson(text)
+    if (mayHoldNoText(text)) requireTexts(value)
     return value
   }
 
