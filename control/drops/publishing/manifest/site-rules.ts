@@ -431,28 +431,44 @@ interface HeaderSizes {
 
 /**
  * Bounds what any answer carries, whichever rules its path meets: all rules that match one path have prefixes that begin
- * each other, so it is enough to add up along such chains. The square of MAX_HEADER_RULES comparisons.
+ * each other, so it is enough to add up along such chains. A path without variable parts meets those of the same path, which
+ * are looked up, and those with variable parts: at most the square of MAX_HEADER_RULES comparisons with these.
  */
 function createHeaderSizes(): HeaderSizes {
-  const chains: { block: HeaderBlock; bytes: number; total: number }[] = []
+  interface Counted {
+    readonly prefix: string
+    readonly bytes: number
+    total: number
+  }
+  const variable: Counted[] = []
+  const literal: Counted[] = []
+  const ofLiteral = new Map<string, number>()
   let all = 0
-  const mayMeet = (shorter: HeaderBlock, longer: HeaderBlock): boolean =>
-    shorter.isLiteral ? shorter.prefix === longer.prefix : longer.prefix.startsWith(shorter.prefix)
+
+  /** What there is whose prefix goes on where this one ends: its answers have the headers of both. */
+  function longerThan({ prefix, isLiteral }: HeaderBlock): Counted[] {
+    if (isLiteral) return []
+    const isLonger = (other: Counted): boolean => other.prefix !== prefix && other.prefix.startsWith(prefix)
+    return [...variable.filter(isLonger), ...literal.filter(isLonger)]
+  }
+
   return {
     add(block) {
-      const bytes = Array.from(block.set, ([name, value]) => name.length + (value?.length ?? 0)).reduce(
-        (sum, size) => sum + size,
-        0,
-      )
+      const { prefix, isLiteral } = block
+      let bytes = 0
+      for (const [name, value] of block.set) bytes += name.length + (value?.length ?? 0)
       if (all + bytes > MAX_HEADER_RULES_BYTES)
         return `The headers of this file are larger than ${MAX_HEADER_RULES_BYTES / 1000} kB; this path is left out.`
-      const total = chains.reduce((sum, other) => sum + (mayMeet(other.block, block) ? other.bytes : 0), bytes)
-      const longer = chains.filter((other) => other.block.prefix !== block.prefix && mayMeet(block, other.block))
-      if (Math.max(total, ...longer.map((other) => other.total + bytes)) > MAX_CUSTOM_HEADER_BYTES)
+      let total = bytes + (ofLiteral.get(prefix) ?? 0)
+      for (const other of variable) if (prefix.startsWith(other.prefix)) total += other.bytes
+      const longer = longerThan(block)
+      if (longer.some((other) => other.total + bytes > MAX_CUSTOM_HEADER_BYTES) || total > MAX_CUSTOM_HEADER_BYTES)
         return `An answer would have more than ${MAX_CUSTOM_HEADER_BYTES} bytes of headers, which browsers refuse; this path is left out.`
       for (const other of longer) other.total += bytes
       all += bytes
-      chains.push({ block, bytes, total })
+      if (isLiteral) ofLiteral.set(prefix, (ofLiteral.get(prefix) ?? 0) + bytes)
+      const counted = { prefix, bytes, total }
+      ;(isLiteral ? literal : variable).push(counted)
       return undefined
     },
   }
