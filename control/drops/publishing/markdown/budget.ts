@@ -3,14 +3,14 @@
  * micromark is linear. These are not, as counted in its sources:
  *
  *   nesting    each line passes all containers it lies in, and `- - - a` looks to the end of the line for each of them
- *   leaving    whenever a nested list or a quote ends, also before the next item of the list around it, and for each
- *              underlined heading, all events so far are copied (its `EditMap`)
+ *   leaving    whenever what lies in an item ends, or a quote or a footnote, and for each underlined heading, all events
+ *              so far are copied (its `EditMap`)
  *   emphasis   a run of `*`, `_` or `~` that may close looks for its opener through all runs of its text
  *   defining   each definition of a link is compared with those before it
  *   scanning   `](`, a tag, a run of backticks or a bracket that fits no other is looked for until the text ends
  *
- * One pass over the lines; it follows lists, fences and tables as far as their costs need. Where it errs, the time limit of
- * the thread is left.
+ * One pass over the lines; it follows lists, quotes, footnotes, fences and tables as far as their costs need. Where it errs,
+ * the time limit of the thread is left.
  */
 import { errors } from '../../../../shared/contracts/errors.ts'
 
@@ -46,23 +46,35 @@ interface TextBlock {
   firstLine: string
 }
 
+/** What lines lie in. */
+interface Container {
+  readonly kind: 'item' | 'quote' | 'footnote'
+  /** By how much lines are indented that lie in it; a quote has its mark instead. */
+  readonly width: number
+}
+
 interface Fence {
   readonly mark: string
-  readonly indent: number
+  /** How many containers it lies in. */
+  readonly depth: number
+}
+
+/** What stands before the text of a line. */
+interface Beginning {
+  readonly text: string
+  readonly isCode: boolean
+  readonly kind: Exclude<TextBlock['kind'], 'table' | 'html'>
 }
 
 /** Throws invalid_request. `firstLine`: the number of the first line of the text in what the publisher wrote. */
 export function requireRenderable(source: string, firstLine = 1): void {
   const meter = new Meter(BASE_STEPS + STEPS_PER_CHAR * source.length)
-  let number = firstLine
-  for (let from = 0; from < source.length; number++) {
-    const newline = source.indexOf('\n', from)
-    const end = newline < 0 ? source.length : newline
-    const problem = meter.add(source.slice(from, end))
-    if (problem !== undefined) throw errors.invalidRequest(`The Markdown cannot be rendered: line ${number} ${problem}`)
-    from = end + 1
+  const lines = source.split(/\r\n|\n|\r/)
+  for (const [index, line] of lines.entries()) {
+    const problem = meter.add(withoutTabs(line))
+    if (problem !== undefined)
+      throw errors.invalidRequest(`The Markdown cannot be rendered: line ${firstLine + index} ${problem}`)
   }
-  if (meter.isOver()) throw errors.invalidRequest(`The Markdown cannot be rendered: line ${number - 1} ${TOO_MUCH}`)
 }
 
 const TOO_MUCH =
@@ -74,9 +86,8 @@ class Meter {
   #lines = 0
   /** What the containers of all lines so far have come to. */
   #events = 0
-  /** Where the content of the open list items begins, the outermost first. */
-  #items: number[] = []
-  #quotes = 0
+  /** What the line before lay in, the outermost first. */
+  #containers: readonly Container[] = []
   #definitions = 0
   #fence: Fence | undefined
   #block: TextBlock | undefined
@@ -89,76 +100,110 @@ class Meter {
   add(line: string): string | undefined {
     this.#lines++
     this.#events += LINE_EVENTS
-    if (isBlank(line)) {
-      this.#endBlock()
-      // A blank line ends a quote, but no list.
-      if (this.#quotes > 0) this.#copyEvents()
-      this.#quotes = 0
-      return this.isOver() ? TOO_MUCH : undefined
-    }
-    const indent = indentOf(line)
-    if (this.#fence) {
-      if (indent >= this.#fence.indent && !closes(line, this.#fence)) return undefined
-      const isClosed = closes(line, this.#fence)
-      this.#fence = undefined
-      if (isClosed) return undefined
-    }
-    const { depth, text, isItem, isOrdered } = this.#containersOf(line, indent)
-    if (depth > MAX_NESTING) return `nests more than ${MAX_NESTING} levels deep. Nest less.`
-    this.#read(text, indent, isItem ? (isOrdered ? 'ordered item' : 'item') : 'text')
-    return this.isOver() ? TOO_MUCH : undefined
-  }
-
-  isOver(): boolean {
-    return this.#steps + (this.#block ? stepsOf(this.#block) : 0) > this.#budget
-  }
-
-  /** Follows the markers at the beginning of a line, and leaves what it does not lie in. */
-  #containersOf(line: string, indent: number): { depth: number; text: string; isItem: boolean; isOrdered: boolean } {
-    const before = { items: this.#items.length, quotes: this.#quotes }
-    this.#items = this.#items.filter((offset) => offset <= indent)
-    const passed = this.#items.length
-    let [rest, column, quotes, markers] = [line.slice(widthOf(line)), indent, 0, 0]
-    let [isItem, isOrdered] = [false, false]
-    while (!isBreak(rest)) {
-      const marker = MARKER.exec(rest)?.[0]
-      if (marker === undefined) break
-      markers++
-      column += marker.length
-      rest = rest.slice(marker.length)
-      if (marker.startsWith('>')) quotes++
-      else {
-        this.#items.push(column)
-        isItem = true
-        isOrdered = /\d/.test(marker)
+    if (isBlank(line)) this.#passBlank()
+    else {
+      const { at, kept } = this.#keep(line)
+      if (!this.#isFenced(line, at, kept)) {
+        const { text, isCode, kind } = this.#enter(line, at, kept)
+        if (this.#containers.length > MAX_NESTING) return `nests more than ${MAX_NESTING} levels deep. Nest less.`
+        if (text === '') this.#endBlock()
+        else this.#read(text, isCode, kind)
       }
-      if (markers > MAX_NESTING) break
     }
-    this.#quotes = quotes
-    const depth = this.#items.length + quotes
-    this.#steps += MARKER_STEPS * markers * markers + depth
-    this.#events += MARKER_EVENTS * markers + INDENT_EVENTS * passed
-    // An item goes on with the list that it stands in, and ends those within.
-    const remaining = isItem ? passed + 1 : passed
-    if (remaining < before.items || quotes < before.quotes) this.#copyEvents()
-    return { depth, text: rest, isItem, isOrdered }
+    return this.#steps + (this.#block ? stepsOf(this.#block) : 0) > this.#budget ? TOO_MUCH : undefined
+  }
+
+  /** A blank line ends quotes and what lies in them, but no list and no listing. */
+  #passBlank(): void {
+    const quote = this.#containers.findIndex(({ kind }) => kind === 'quote')
+    if (quote >= 0) {
+      this.#containers = this.#containers.slice(0, quote)
+      this.#copyEvents()
+      if (this.#fence && this.#fence.depth > quote) this.#fence = undefined
+    }
+    this.#endBlock()
+  }
+
+  /** How many of the containers a line goes on with, and where it does. */
+  #keep(line: string): { at: number; kept: number } {
+    let [at, kept] = [0, 0]
+    for (const { kind, width } of this.#containers) {
+      const blanks = blanksAt(line, at, kind === 'quote' ? 4 : width)
+      if (kind === 'quote') {
+        if (blanks > 3 || line[at + blanks] !== '>') break
+        at += blanks + 1
+        if (line[at] === ' ') at++
+        this.#events += MARKER_EVENTS
+      } else {
+        if (blanks < width) break
+        at += width
+        this.#events += INDENT_EVENTS
+      }
+      kept++
+    }
+    this.#steps += kept
+    return { at, kept }
+  }
+
+  /** Whether the line is part of a listing. One ends with what it lies in. */
+  #isFenced(line: string, at: number, kept: number): boolean {
+    const fence = this.#fence
+    if (!fence) return false
+    const isInside = kept >= fence.depth
+    if (!isInside || closes(line.slice(at), fence)) this.#fence = undefined
+    return isInside
+  }
+
+  /** Follows the markers behind what goes on, and leaves what does not. */
+  #enter(line: string, from: number, kept: number): Beginning {
+    const left = this.#containers.slice(kept)
+    const entered: Container[] = []
+    let [at, blanks, kind]: [number, number, Beginning['kind']] = [from, blanksAt(line, from, 4), 'text']
+    while (blanks <= 3) {
+      const rest = line.slice(at + blanks)
+      const marker = isBreak(rest) ? undefined : markerOf(rest)
+      if (!marker) break
+      entered.push({ kind: marker.kind, width: blanks + marker.width })
+      if (marker.kind === 'item') kind = marker.isOrdered ? 'ordered item' : 'item'
+      if (marker.kind === 'footnote') {
+        this.#steps += DEFINITION_STEPS * this.#definitions++
+        this.#events += MARKER_EVENTS
+      }
+      at += blanks + marker.chars
+      blanks = blanksAt(line, at, 4)
+      if (entered.length > MAX_NESTING) break
+    }
+    const text = line.slice(at + blanksAt(line, at, line.length))
+    if (entered.length === 0 && this.#goesOnWith(text)) return { text, isCode: false, kind }
+    this.#steps += MARKER_STEPS * entered.length ** 2
+    this.#events += MARKER_EVENTS * entered.length
+    // The next item of a list ends the one before, of which nothing is copied where nothing lay in it.
+    const isNextItem = left.length === 1 && left[0]!.kind === 'item' && entered[0]?.kind === 'item'
+    if (left.length > 0 && !isNextItem) this.#copyEvents()
+    this.#containers = [...this.#containers.slice(0, kept), ...entered]
+    return { text, isCode: blanks > 3, kind }
+  }
+
+  /** Words go on with a paragraph, and lie where it does, whether or not they are indented so. */
+  #goesOnWith(text: string): boolean {
+    const kind = this.#block?.kind
+    return kind !== undefined && kind !== 'table' && kind !== 'html' && WORDS.test(text)
   }
 
   #copyEvents(): void {
     this.#steps += COPIED_EVENT_STEPS * this.#events
   }
 
-  #read(text: string, indent: number, kind: TextBlock['kind']): void {
-    const fence = FENCE.exec(text)?.[1]
-    const isCode = indent - (this.#items.at(-1) ?? 0) > 3
-    if (fence !== undefined && !isCode) {
+  #read(text: string, isCode: boolean, kind: TextBlock['kind']): void {
+    const fence = isCode ? undefined : FENCE.exec(text)?.[1]
+    if (fence !== undefined) {
       this.#endBlock()
-      this.#fence = { mark: fence, indent: Math.max(0, this.#items.at(-1) ?? 0) }
+      this.#fence = { mark: fence, depth: this.#containers.length }
       return
     }
     if (this.#startsBlock(text, kind)) this.#endBlock()
     const block = (this.#block ??= newBlock(kind, text))
-    if (block.lines > 0 && /^(?:=+|-+)[ \t]*\r?$/.test(text)) this.#steps += this.#lines
+    if (block.lines > 0 && /^(?:=+|-+) *$/.test(text)) this.#steps += this.#lines
     block.lines++
     block.chars += text.length + 1
     if (block.lines === 2 && block.kind !== 'html' && isTableRule(block.firstLine, text)) {
@@ -187,9 +232,34 @@ class Meter {
   }
 }
 
-/** A quote, a bullet, or a number of at most nine digits, with a blank after it or at the end. */
-const MARKER = /^(?:> ?|[-+*](?:[ \t]{1,4}|$)|\d{1,9}[.)](?:[ \t]{1,4}|$))/
-const FENCE = /^(`{3,}|~{3,})/
+interface Marker {
+  readonly kind: Container['kind']
+  readonly isOrdered: boolean
+  readonly chars: number
+  readonly width: number
+}
+
+/** A bullet, or a number of at most nine digits, and the blanks up to its text; before a listing in it there are more. */
+const ITEM = /^(?:[-+*]|\d{1,9}[.)])(?: {1,4}(?! )| (?= {4})|$)/
+const FOOTNOTE = /^\[\^[^\s[\]]{1,999}\]:/
+/** Lines of a footnote are indented like a listing. */
+const FOOTNOTE_WIDTH = 4
+
+function markerOf(text: string): Marker | undefined {
+  if (text.startsWith('>')) return { kind: 'quote', isOrdered: false, chars: text[1] === ' ' ? 2 : 1, width: 0 }
+  const footnote = FOOTNOTE.exec(text)?.[0]
+  if (footnote !== undefined)
+    return { kind: 'footnote', isOrdered: false, chars: footnote.length, width: FOOTNOTE_WIDTH }
+  const item = ITEM.exec(text)?.[0]
+  if (item === undefined) return undefined
+  const isBare = !item.endsWith(' ')
+  return { kind: 'item', isOrdered: /^\d/.test(item), chars: item.length, width: item.length + (isBare ? 1 : 0) }
+}
+
+/** A line that begins nothing else. */
+const WORDS = /^[A-Za-z0-9\u0080-\uffff]/
+/** What is behind backticks holds none, or it is code in a line. */
+const FENCE = /^(`{3,}(?!.*`)|~{3,})/
 /** Elements whose start makes the lines up to the next blank one HTML, of those that people write. */
 const HTML =
   /^<(?:!--|\/?(?:address|article|aside|blockquote|body|center|dd|details|dialog|div|dl|dt|fieldset|figcaption|figure|footer|form|h[1-6]|head|header|hr|html|iframe|li|link|main|menu|nav|ol|p|pre|script|section|style|summary|table|tbody|td|textarea|tfoot|th|thead|title|tr|ul)(?:[\s>/]|$))/i
@@ -246,28 +316,28 @@ function isWordCharacter(code: number): boolean {
 }
 
 function isBlank(line: string): boolean {
-  return widthOf(line) === line.length
+  return blanksAt(line, 0, line.length) === line.length
 }
 
-/** How many characters of white space a line begins with. */
-function widthOf(line: string): number {
-  let at = 0
-  while (at < line.length && isSpace(line.charCodeAt(at))) at++
-  return at
+/** How many blanks stand there, as far as it matters. */
+function blanksAt(line: string, at: number, most: number): number {
+  let blanks = 0
+  while (blanks < most && line[at + blanks] === ' ') blanks++
+  return blanks
 }
 
-/** The column of its first character; a tab goes on to the next multiple of four. */
-function indentOf(line: string): number {
-  let column = 0
-  for (let at = 0; at < line.length && isSpace(line.charCodeAt(at)); at++)
-    column = line[at] === '\t' ? column + 4 - (column % 4) : column + 1
-  return column
+/** A tab goes on to the next column of four. */
+function withoutTabs(line: string): string {
+  const parts = line.split('\t')
+  let text = parts[0]!
+  for (const part of parts.slice(1)) text += ' '.repeat(4 - (text.length % 4)) + part
+  return text
 }
 
 /** `- - -`, which is a line across the page and no list. */
 function isBreak(text: string): boolean {
   const mark = text[0]
-  return (mark === '-' || mark === '*') && /^(?:-[ \t]*){3,}\r?$|^(?:\*[ \t]*){3,}\r?$/.test(text)
+  return (mark === '-' || mark === '*') && /^(?:- *){3,}$|^(?:\* *){3,}$/.test(text)
 }
 
 function closes(line: string, { mark }: Fence): boolean {
@@ -282,7 +352,7 @@ function isOnly(text: string, character: string | undefined): boolean {
 
 /** `|---|:-:|` under a line of as many cells. */
 function isTableRule(head: string, line: string): boolean {
-  return /^[ \t|:-]+\r?$/.test(line) && line.includes('-') && cellsOf(head) === cellsOf(line)
+  return /^[ |:-]+$/.test(line) && line.includes('-') && cellsOf(head) === cellsOf(line)
 }
 
 function cellsOf(line: string): number {
