@@ -1,7 +1,7 @@
 /**
  * Text that people enter: titles, names, messages, passwords, addresses. It holds characters only. U+0000 and halves of
  * surrogate pairs are none: Postgres refuses the first, and the second turn into something else on their way. Every door
- * looks at all that comes in with `requireTexts`, so that no field can be forgotten. The content of pages is content.
+ * looks at all that comes in with `requireTexts`, so that no field can be forgotten, unless it cannot hold any. The content of pages is content.
  */
 import { errors } from '../contracts/errors.ts'
 
@@ -12,8 +12,8 @@ export function isText(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0')
 }
 
-/** Whether what JSON in valid UTF-8 stands for may hold a text that is none: only an escape can name one. */
-export function mayHoldNoText(json: string): boolean {
+/** Whether characters of JSON are named by number. In valid UTF-8 a text that is none can be told in no other way. */
+export function hasEscapes(json: string): boolean {
   return json.includes('\\u')
 }
 

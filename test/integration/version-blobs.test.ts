@@ -78,6 +78,17 @@ function createHistory(actor: Actor, siteId: string, random: Random) {
     if (named) await services.previews.remove(actor, siteId, named.name)
   }
 
+  /** As the release before compresses: it ends no span, and says nothing of that. */
+  async function leaveOver(): Promise<void> {
+    const [newest] = await sql<{ number: number }[]>`
+      update versions set spans_of = null where site_id = ${siteId}
+        and number = (select max(number) from versions where site_id = ${siteId}) returning number`
+    await sql`
+      insert into site_blobs (site_id, hash, from_version) values (${siteId}, 'left over', ${newest!.number})
+      on conflict do nothing`
+    await publish()
+  }
+
   async function pass(): Promise<void> {
     aheadMs += 2 * DAY_MS
     await services.blobCollection.run()
@@ -92,6 +103,7 @@ function createHistory(actor: Actor, siteId: string, random: Random) {
     [1, removePreview],
     [2, () => services.versions.compressDue(running)],
     [3, () => services.versions.refineDue(running)],
+    [1, leaveOver],
     [2, pass],
   ]
   const choices = deeds.flatMap(([weight, deed]) => Array.from({ length: weight }, () => deed))

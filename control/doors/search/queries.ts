@@ -41,16 +41,20 @@ function sourceFor(versionId: string, source: string): string {
   return `${versionId} ${source}`
 }
 
-/** Keeps the words of the version before where the live one has the same source; false where they have to be read. */
+/**
+ * Keeps the words of the version before where the live one has the same source; false where they have to be read. There are
+ * some, with the mark: a release before may have written none for the same version.
+ */
 export async function carryWords(
   sql: Sql,
   siteId: string,
   { org_id, version_id }: LiveContent,
-  source: string,
+  { source, mark }: { readonly source: string; readonly mark: string },
 ): Promise<boolean> {
   const carried = await sql`
     update site_words w set version_id = ${version_id}, source = ${sourceFor(version_id, source)} from sites s
     where w.site_id = ${siteId} and w.source = w.version_id || ' ' || ${source} and w.is_marked
+      and w.words @@ ${`'${mark}':*`}::tsquery
       and s.id = w.site_id and s.live_version_id = ${version_id} and s.org_id = ${org_id} and s.deleted_at is null
     returning 1`
   return carried.length > 0

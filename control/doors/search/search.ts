@@ -45,7 +45,7 @@ export function createSearch({ sql, log, sites, publishing }: SearchDependencies
     const texts = await publishing.searchedTexts(live.manifest_hash)
     const mark = markOf(live.org_id)
     const source = `${mark} ${texts.digest}`
-    if (await queries.carryWords(sql, siteId, live, source)) return
+    if (await queries.carryWords(sql, siteId, live, { source, mark })) return
     const words = await texts.readWords()
     // Nothing is also what was read of texts that took too long: the next version is another attempt.
     const readFrom = words.length === 0 ? undefined : source

@@ -5,7 +5,7 @@ import type { VisibilityPolicy } from '../../people/organisations/rules.ts'
 import type { Withheld } from '../publishing/contract.ts'
 import type { BlobChanges } from '../publishing/manifest/blob-changes.ts'
 import type { PublishReport, Purge } from './schemas.ts'
-import type { CappedSite, ClockColumns, HeldSlug, RetainedVersion, SiteFacts } from './rules.ts'
+import type { CappedSite, ClockColumns, HeldSlug, SiteFacts, SpannedVersion } from './rules.ts'
 
 const siteFacts = (sql: Sql) => sql`
   s.id, s.org_id, s.slug, s.name, s.title, s.password_hash, s.password_generation, s.keep_old_files_days, s.previews,
@@ -256,9 +256,9 @@ export async function markDeleted(sql: Sql, siteId: string, now: Date): Promise<
   await sql`delete from uploads where site_id = ${siteId}`
 }
 
-export async function retainedVersions(sql: Sql, siteId: string): Promise<RetainedVersion[]> {
-  return sql<RetainedVersion[]>`
-    select id, number, manifest_hash from versions
+export async function retainedVersions(sql: Sql, siteId: string): Promise<SpannedVersion[]> {
+  return sql<SpannedVersion[]>`
+    select id, number, manifest_hash, spans_of from versions
     where site_id = ${siteId} and dropped_at is null order by number desc`
 }
 
@@ -300,7 +300,8 @@ type NewVersion = Omit<VersionRow, 'report' | 'created_by_email' | 'is_preview'>
 
 function insertingVersion(sql: Sql, version: NewVersion, report: Partial<PublishReport>): ReturnType<Sql> {
   const { source } = version
-  return sql`insert into versions ${sql({ ...version, report: sql.json(report), source: source && jsonb(sql, source) })}`
+  const spans_of = version.manifest_hash
+  return sql`insert into versions ${sql({ ...version, spans_of, report: sql.json(report), source: source && jsonb(sql, source) })}`
 }
 
 /**
@@ -326,8 +327,8 @@ export async function insertVersion(
 }
 
 /**
- * The same, told by what changes of the manifest that the newest version before it has: the spans that have not ended hold
- * every blob of that one.
+ * The same, told by what changes of the manifest of the newest version before it, whose blobs the spans that have not ended
+ * are (`spans_of`).
  */
 export async function insertChangedVersion(
   sql: Sql,

@@ -134,6 +134,11 @@ export interface RetainedVersion {
   manifest_hash: string
 }
 
+/** A version as it is stored, with the manifest whose blobs the open spans of its site were when it was the newest. */
+export interface SpannedVersion extends RetainedVersion {
+  readonly spans_of: string | null
+}
+
 /** `no-training`: models may read it for an answer, not learn from it; `none`: neither. */
 export const aiUses = ['allow', 'no-training', 'none'] as const
 export type AiUse = (typeof aiUses)[number]

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { isText, mayHoldNoText, requireFields, requireTexts } from '../../../shared/values/text.ts'
+import { isText, hasEscapes, requireFields, requireTexts } from '../../../shared/values/text.ts'
 
 test.each([
   ['', true],
@@ -28,13 +28,15 @@ describe('what comes in', () => {
 
   test('in JSON every text that is none is named by an escape', () => {
     for (const none of ['\0', '\ud800', 'a\udc00b']) {
-      expect(mayHoldNoText(JSON.stringify({ [none]: 1 }))).toBe(true)
+      expect(hasEscapes(JSON.stringify({ [none]: 1 }))).toBe(true)
       // As it is, without an escape: no JSON, or not the same in UTF-8.
       const bytes = Buffer.from(`{"name":"${none}"}`)
-      expect(() => requireTexts(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)))).not.toThrow('holds')
+      expect(() => requireTexts(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)))).not.toThrow(
+        'holds',
+      )
     }
-    expect(mayHoldNoText('{"name":"Gr\\u00fc\u00dfe"}')).toBe(true)
-    expect(mayHoldNoText('{"name":"Gr\u00fc\u00dfe, \u4e16\u754c"}')).toBe(false)
+    expect(hasEscapes('{"name":"Gr\\u00fc\u00dfe"}')).toBe(true)
+    expect(hasEscapes('{"name":"Gr\u00fc\u00dfe, \u4e16\u754c"}')).toBe(false)
   })
 
   test('fields of a form: all but the page', () => {

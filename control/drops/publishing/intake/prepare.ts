@@ -222,6 +222,8 @@ async function prepareFiles(
   const input = { ...reportInput(files, readingOf, rules), secrets: allowed, unserved }
   const report = await reportOn(workers, input, untouched, base)
   const isRead = files.every(({ path, size }) => readingOf.has(path) || !mayHoldKey(path, size))
+  await pause()
+  const changes = stored && blobChanges(stored, { hash, manifest })
   const isQuiet = report.warnings.length === 0 && blocked.length === 0
   if (isQuiet && isRead && copies.unread.length === 0 && !upload.single) knownVersions.note(hash)
   return {
@@ -230,7 +232,7 @@ async function prepareFiles(
     fileCount: untouched.length + sentFiles.length,
     title: readingOf.get(landing.path)?.title ?? '',
     blobs: () => [...blobSizesOf(manifest).set(hash, size).keys()],
-    changes: stored && blobChanges(stored, { hash, manifest }),
+    changes,
     report: { ...report, blocked },
     withheld,
     landingHash: landing.hash,

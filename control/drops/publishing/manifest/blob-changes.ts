@@ -27,13 +27,14 @@ export function blobChanges(before: StoredManifest, after: StoredManifest): Blob
   }
   for (const [, { hash }] of before.manifest.unserved) gone.add(hash)
   for (const [, { hash }] of after.manifest.unserved) added.add(hash)
-  return { since: before.hash, added: [...without(added, before)], gone: [...without(gone, after)] }
+  // Content that changed in one place may be in another, too.
+  takeOut(added, before)
+  takeOut(gone, after)
+  return { since: before.hash, added: [...added], gone: [...gone] }
 }
 
-/** Content that changed in one place may be in another, too. */
-function without(hashes: Set<string>, { hash, manifest }: StoredManifest): ReadonlySet<string> {
+function takeOut(hashes: Set<string>, { hash, manifest }: StoredManifest): void {
   hashes.delete(hash)
   for (const [, file] of manifest.files) eachBlob(file, (blob) => hashes.delete(blob.hash))
   for (const [, file] of manifest.unserved) hashes.delete(file.hash)
-  return hashes
 }

@@ -106,9 +106,9 @@ async function* recompress(
     }
     const { hash } = await manifests.write(refined)
     knownVersions.carry(manifestHash, hash)
-    const smaller = { hash, manifest: refined }
-    const { added, gone } = blobChanges(given, smaller)
-    given = smaller
+    const next = { hash, manifest: refined }
+    const { added, gone } = blobChanges(given, next)
+    given = next
     yield { isWhole, smaller: { manifestHash: hash, added, gone } }
   }
 }

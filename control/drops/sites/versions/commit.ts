@@ -13,7 +13,7 @@ import type { AccessInput } from '../../viewers/access.ts'
 import type { PreparedVersion } from '../../publishing/contract.ts'
 import * as queries from '../queries.ts'
 import type { FirstRoutes, RefreshRoutes } from '../routing.ts'
-import { UNSET, type RetainedVersion, type SiteFacts } from '../rules.ts'
+import { UNSET, type RetainedVersion, type SiteFacts, type SpannedVersion } from '../rules.ts'
 import { newSiteRow, type Unclaimed, type WantedSite } from '../settings/reservation.ts'
 import { NOTHING_KEPT, withheldToRemember, type KeptSummary } from '../../publishing/manifest/kept-files.ts'
 import type { Replaced, SiteKeptFiles } from '../kept/kept-files.ts'
@@ -133,15 +133,18 @@ export function createCommit({ clock, refreshRoutes, keptFiles, config }: Commit
   }
 }
 
-/** Blobs are told by what changes where the version was made from the newest one: it may not be the live one. */
+/**
+ * Blobs are told by what changes where the version was made from the newest one, and the open spans are what that one needs.
+ * The live version may be another, and a release before may have left spans open.
+ */
 function insertNewest(
   tx: Sql,
   { version, report }: { version: Parameters<typeof queries.insertVersion>[1]; report: PublishReport },
   { blobs, changes }: Pick<PreparedVersion, 'blobs' | 'changes'>,
-  newest: RetainedVersion | undefined,
+  newest: SpannedVersion | undefined,
 ): Promise<void> {
-  const isMadeFromNewest = newest?.number === version.number - 1 && newest.manifest_hash === changes?.since
-  return changes && isMadeFromNewest
+  const isNewest = newest?.number === version.number - 1 && newest.spans_of === newest.manifest_hash
+  return changes && isNewest && newest.manifest_hash === changes.since
     ? queries.insertChangedVersion(tx, version, report, changes)
     : queries.insertVersion(tx, version, report, blobs())
 }

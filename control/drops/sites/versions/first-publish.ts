@@ -44,9 +44,9 @@ export async function writeFirstPublish(
         from jsonb_populate_record(null::sites, ${jsonb(tx, site)})),
       slug as (${takingSlug(tx, site.slug, site.id, now)}),
       version as (
-        insert into versions (id, site_id, number, manifest_hash, byte_size, file_count, message, title, created_at,
-          compressed_at, refined_at, report)
-        select id, site_id, number, manifest_hash, byte_size, file_count, '', title, created_at,
+        insert into versions (id, site_id, number, manifest_hash, spans_of, byte_size, file_count, message, title,
+          created_at, compressed_at, refined_at, report)
+        select id, site_id, number, manifest_hash, manifest_hash, byte_size, file_count, '', title, created_at,
           compressed_at, refined_at, report
         from jsonb_populate_record(null::versions, ${jsonb(tx, { ...version, report })})),
       blobs as (

@@ -6,7 +6,7 @@ import { errors } from '../../../../shared/contracts/errors.ts'
 import { MAX_FORM_BYTES, MAX_FORM_PAIRS, parseForm, parseQuery } from '../../../../shared/http/form.ts'
 import { callerIp, limitKeyOfIp } from '../../../../shared/http/ip.ts'
 import { MAX_JSON_BYTES } from '../../../../shared/contracts/limits.ts'
-import { mayHoldNoText, requireFields, requireTexts } from '../../../../shared/values/text.ts'
+import { hasEscapes, requireFields, requireTexts } from '../../../../shared/values/text.ts'
 import { bodyStream, CallerLeft, readWhole, type Pace } from '../bodies/body.ts'
 import type { HeldBodies, HeldBody } from '../bodies/held-bodies.ts'
 import { requireJsonShape } from '../bodies/json-shape.ts'
@@ -80,7 +80,7 @@ export class IncomingRequest implements Request {
     requireJsonShape(bytes)
     const text = decodeUtf8(bytes)
     const value = parseJson(text)
-    if (mayHoldNoText(text)) requireTexts(value)
+    if (hasEscapes(text)) requireTexts(value)
     return value
   }
 

@@ -73,8 +73,10 @@ export async function markRefined(
   step: 'compressed_at' | 'refined_at',
   { isWhole, smaller }: Recompressed,
 ): Promise<void> {
+  const hash = smaller?.manifestHash ?? manifest_hash
   const marked = await sql`
-    update versions set ${isWhole ? sql`${sql(step)} = now(),` : sql``} manifest_hash = ${smaller?.manifestHash ?? manifest_hash}
+    update versions set ${isWhole ? sql`${sql(step)} = now(),` : sql``} manifest_hash = ${hash},
+      spans_of = case when spans_of = manifest_hash then ${hash} else spans_of end
     where id = ${id} and manifest_hash = ${manifest_hash} returning id`
   if (!smaller || marked.length === 0) return
   await sql`
@@ -82,6 +84,7 @@ export async function markRefined(
       update site_blobs b set to_version = ${number} from sites s
       where b.site_id = ${site_id} and b.to_version is null and b.hash = any(${smaller.gone as string[]}::text[])
         and s.id = b.site_id and s.next_version_number = ${number + 1}),
+    -- What a step before it had ended.
     reopened as (
       update site_blobs b set to_version = null from sites s
       where b.site_id = ${site_id} and b.to_version = ${number} and b.hash = any(${smaller.added as string[]}::text[])
