@@ -2,7 +2,7 @@
 import { startFollower, type Follower } from '../../edge/store/follow/follower.ts'
 import { forgetChanges } from '../../edge/store/forget.ts'
 import { createQuestions, type Questions } from '../../edge/store/questions.ts'
-import { createReplica, type Change, type Replica } from '../../edge/store/replica/replica.ts'
+import { createReplica, type Change, type Entry, type Replica } from '../../edge/store/replica/replica.ts'
 import { createRoutes, type Routes } from '../../edge/store/routes.ts'
 import type { ServedRoute } from '../../edge/context.ts'
 import { edgeIdOf } from '../../shared/contracts/live-edges.ts'
@@ -88,7 +88,7 @@ export class SimulatedEdge {
       replica,
       connect: (use) => this.#connect(process, use === 'blocking' ? 2 * COMMAND_TIMEOUT_MS : COMMAND_TIMEOUT_MS),
       announce: (changes) => this.#announce(changes),
-      ...(this.readingMs === undefined ? {} : { problemOf: ({ name }) => this.#read(process, name) }),
+      ...(this.readingMs === undefined ? {} : { problemOf: (entry) => this.#read(process, entry) }),
       log: silentLog,
       timers: this.#world.timersOf(process),
       logBatch: Math.min(MAX_BATCH, this.#redis.logLength),
@@ -182,8 +182,9 @@ export class SimulatedEdge {
     return this.isRunning && this.#follower!.isFollowing()
   }
 
-  async #read(process: Process, name: string): Promise<string | undefined> {
-    const ms = this.readingMs ?? 0
+  /** A version takes time to be read; a certificate is all in what tells of it. */
+  async #read(process: Process, { kind, name }: Entry): Promise<string | undefined> {
+    const ms = kind === 'certificate' ? 0 : (this.readingMs ?? 0)
     if (ms > 0) await this.#world.timersOf(process).sleep(ms)
     return this.problemOf(name)
   }

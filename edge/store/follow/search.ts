@@ -39,7 +39,7 @@ export function beginSnapshotSearch(commands: Pick<RedisCommands, 'hscan'>, forg
     forgotten,
     pages: pagesOf(commands),
     note(refused) {
-      // Control asks for routes alone.
+      // Control asks for routes alone. A certificate takes no time to be read: it stays unusable until the log has another.
       found?.push(...refused.filter(({ kind }) => kind === 'route'))
       if (found && found.length > MAX_REFUSALS) found = undefined
     },
