@@ -284,8 +284,8 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
   for (const edge of edges) if (edge.readingMs !== undefined) edge.readingMs = 0
   for (const each of [...edges, ...controls]) each.start()
   if (needsOperator) void beginHistory(controls[0]!)
-  // An edge that had too much to list rests for so long between two searches.
-  if (scenario.maxRefusals !== undefined) await world.run(world.now + SEARCH_PAUSE_MS)
+  // An edge that had too much to list rests for so long between two searches. What was still being read may be why.
+  if (scenario.maxRefusals !== undefined) await world.run(world.now + MAX_HEALING_MS + SEARCH_PAUSE_MS)
   const deadline = world.now + MAX_HEALING_MS
   for (;;) {
     const wrong = checker.unlevel(edges, postgres, unreadableHosts(postgres))
