@@ -5,12 +5,11 @@ import { transaction } from '../../control/ground/database/sql.ts'
 import {
   deleteEndedSpans,
   dropOldestVersion,
-  insertChangedVersion,
-  insertVersion,
   ownBlobs,
   referencedBlobs,
   updateSite,
 } from '../../control/drops/sites/queries.ts'
+import { insertChangedVersion, insertVersion } from '../../control/drops/sites/kept/new-version.ts'
 import { markRefined } from '../../control/drops/sites/versions/refinement/queries.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { createRandom } from '../support/random.ts'

@@ -18,6 +18,7 @@ import { newSiteRow, type Unclaimed, type WantedSite } from '../settings/reserva
 import { NOTHING_KEPT, withheldToRemember, type KeptSummary } from '../../publishing/manifest/kept-files.ts'
 import type { Replaced, SiteKeptFiles } from '../kept/kept-files.ts'
 import { nameVersion, unnameVersion, type Unnamed } from '../kept/naming.ts'
+import { insertChangedVersion, insertVersion, type NewVersion } from '../kept/new-version.ts'
 import { listPreviews } from '../kept/queries.ts'
 import type { ApiVersion, PublishReport, Purge } from '../schemas.ts'
 import { writeFirstPublish } from './first-publish.ts'
@@ -139,14 +140,14 @@ export function createCommit({ clock, refreshRoutes, keptFiles, config }: Commit
  */
 function insertNewest(
   tx: Sql,
-  { version, report }: { version: Parameters<typeof queries.insertVersion>[1]; report: PublishReport },
+  { version, report }: { version: NewVersion; report: PublishReport },
   { blobs, changes }: Pick<PreparedVersion, 'blobs' | 'changes'>,
   newest: SpannedVersion | undefined,
 ): Promise<void> {
   const isNewest = newest?.number === version.number - 1 && newest.spans_of === newest.manifest_hash
   return changes && isNewest && newest.manifest_hash === changes.since
-    ? queries.insertChangedVersion(tx, version, report, changes)
-    : queries.insertVersion(tx, version, report, blobs())
+    ? insertChangedVersion(tx, version, report, changes)
+    : insertVersion(tx, version, report, blobs())
 }
 
 function newVersionRow(site: SiteFacts, prepared: PreparedVersion, now: Date) {
